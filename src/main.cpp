@@ -5,10 +5,10 @@
 #include "base/os/signals.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
-#include "cli/find_model.h"
 #include "cli/options/options.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/word_wrap.h"
+#include "cli/user_models.h"
 #include "cli/version.h"
 #include "devices/device_choice.h"
 

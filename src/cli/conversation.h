@@ -1,8 +1,8 @@
 // A conversation with a model: its messages, and a session that keeps what of them is already read.
 #pragma once
 
-#include "cli/chat_writer.h"
 #include "cli/conversation_file.h"
+#include "cli/options/chat_options.h"
 #include "cli/options/sampling_options.h"
 #include "engine/generate.h"
 
@@ -35,7 +35,7 @@ struct Listener {
 };
 
 // Where tokens of plain text that are already read spell the same text as those that are wanted, they stay: a
-// model's own choice of tokens is often not the one that the tokenizer makes of the same text.
+// model's choice of tokens often differs from the tokenizer's for the same text.
 std::vector<Token> keep_read(std::span<const Token> read, std::vector<Token> wanted,
                              const Tokenizer& tokenizer);
 
@@ -114,7 +114,7 @@ private:
     std::string draft_;
     uint64_t changes_ = 0;
     std::vector<Token> last_answer_;  // as it was generated; empty where only its text is known
-    uint32_t answers_ = 0;            // given so far: each has its own seed
+    uint32_t answers_ = 0;            // given so far: each has another seed
 };
 
 }  // namespace redline::cli

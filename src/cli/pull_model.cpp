@@ -1,13 +1,14 @@
 #include "cli/pull_model.h"
 
 #include "cli/command.h"
-#include "cli/find_model.h"
 #include "cli/report.h"
+#include "cli/surroundings.h"
 #include "cli/terminal/terminal.h"
 #include "fetch/download.h"
 #include "gguf/check.h"
 #include "gguf/gguf.h"
 #include "gguf/split.h"
+#include "host/find_model.h"
 #include "store/model_files.h"
 
 #include <cstdlib>
@@ -20,11 +21,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr long kStallSeconds = 60;
-
-std::string variable(const std::string& name) {
-    const char* const value = std::getenv(name.c_str());
-    return value ? value : "";
-}
 
 // The user's token is for the hub alone.
 std::vector<std::string> headers_for(const PulledFile& source, const Hub& hub) {
@@ -83,8 +79,8 @@ Result<std::vector<PulledFile>> files_of(const std::string& wanted, const fs::pa
     return all;
 }
 
-// Whether a file that cannot be read is no GGUF file or cut short. Others are of a form that redline does not
-// know, or could not be read this time.
+// True where a file that cannot be read is no GGUF file or cut short. Others are of a form that redline does
+// not know, or could not be read this time.
 bool is_damaged(const std::string& path) {
     constexpr uint64_t kMostHeader = uint64_t(64) << 20;
     std::error_code unknown;
@@ -104,7 +100,7 @@ bool is_damaged(const std::string& path) {
     return !found.empty() && found != problem(bytes - 1);
 }
 
-// Whether `path` holds a whole GGUF file, of the part that the source's name says.
+// An error unless `path` holds a whole GGUF file, of the part that the source's name says.
 Status check_pulled(const PulledFile& source, const std::string& path) {
     const SplitPart part = RL_TRY(check_gguf_file(path));
     const std::optional<SplitName> name = split_name(source.path.filename().string());
@@ -134,8 +130,8 @@ Download download_of(const PulledFile& source, const Hub& hub) {
     return what;
 }
 
-// Whether the file need not be fetched, since what has its name is whole and as large as it should be. An
-// error where fetching it would bring the same again.
+// True where the file need not be fetched, since the one with its name is whole and as large as it should be.
+// An error where fetching it would bring the same again.
 Result<bool> is_there(const PulledFile& source, const Download& what, const std::atomic<bool>* cancel) {
     std::error_code missing;
     const uint64_t bytes = fs::file_size(source.path, missing);
@@ -187,11 +183,11 @@ Status check_pull(const std::string& wanted) {
 
 Result<std::vector<PulledFile>> pull_model(const std::string& wanted, const PullSettings& settings,
                                            const std::atomic<bool>* cancel) {
-    Hub hub = hub_of(variable);
+    Hub hub = hub_of(environment_variable);
     hub.stall_seconds = settings.stall_seconds;
     if (!settings.token.empty()) hub.token = settings.token;
     const fs::path where =
-        settings.folder.empty() ? redline_model_folder(variable) : fs::path(settings.folder);
+        settings.folder.empty() ? redline_model_folder(environment_variable) : fs::path(settings.folder);
     const std::vector<PulledFile> all = RL_TRY(files_of(wanted, where, hub, cancel));
     for (const PulledFile& file : all) RL_TRY(fetch(file, hub, cancel));
     if (all.size() > 1) RL_TRY(Gguf::open(all.front().path.string()));  // the parts belong together
@@ -215,11 +211,12 @@ static Error two_models(std::string_view one, const std::string& first, std::str
     return error("{} {} and {} {} both name the model: leave one out", one, first, other, second);
 }
 
-// What is here of it, without a network; empty where nothing is.
+// The file of it that is here, found without a network; empty where there is none.
 static Result<std::string> find_here(const RemoteModel& remote) {
     if (remote.hub.empty()) {
         if (!is_url(remote.url)) return wrong_address("-mu " + remote.url);
-        const std::vector<PulledFile> files = RL_TRY(sources_of(remote.url, redline_model_folder(variable)));
+        const std::vector<PulledFile> files =
+            RL_TRY(sources_of(remote.url, redline_model_folder(environment_variable)));
         const std::string path = files.front().path.string();
         std::error_code unknown;
         return remote.offline && fs::exists(path, unknown) ? path : std::string();
@@ -227,7 +224,7 @@ static Result<std::string> find_here(const RemoteModel& remote) {
     HubModel model = RL_TRY(parse_hub_model(remote.hub));
     if (!remote.hub_file.empty()) model.wanted = remote.hub_file;
     std::vector<std::string> faults;
-    const std::optional<StoredModel> here = find_hub_model(model, faults);
+    const std::optional<StoredModel> here = find_hub_model(model, user_model_stores(), faults);
     for (const std::string& fault : faults) note("passed over: " + fault);
     if (!here) return std::string();
     say(fmt::format("model: {} ({})", here->name, here->owner));

@@ -2,6 +2,7 @@
 
 #include "cli/terminal/terminal.h"
 #include "gguf/facts.h"
+#include "host/expected_speed.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "plan/kernel_key.h"
@@ -46,7 +47,7 @@ std::string figures_line(const LoadedModel& loaded, const PromptResult& prompt,
     if (prompt.read > 0) line += fmt::format(", {:.0f} tok/s", per_second(prompt.read, prompt.seconds));
     if (generation.first_token_seconds > 0.0)
         line += fmt::format("; first after {:.2f} s", prompt.seconds + generation.first_token_seconds);
-    return line + "; " + loaded.device;
+    return line + "; " + loaded.device.name();
 }
 
 void say_statistics(const LoadedModel& loaded, const Session& session, const PromptResult& prompt,
@@ -68,7 +69,7 @@ void say_statistics(const LoadedModel& loaded, const Session& session, const Pro
                             100.0 * speed.share_of_file);
     say(line);
     say(fmt::format("load: {} in {:.2f} s; peak memory {}", format_bytes(loaded.model->gguf().file_bytes()),
-                    loaded.load_seconds, format_bytes(peak_resident())));
+                    loaded.speed.load_seconds, format_bytes(peak_resident())));
 }
 
 std::string explain_stop(const Generation& generation, uint64_t context) {
@@ -90,13 +91,13 @@ Json timings_json(const LoadedModel& loaded, const Session& session, const Promp
     const uint64_t read = prompt.read;
     const DecodeSpeed speed = decode_speed(loaded, session, generation);
     Json put_aside = Json::array();
-    for (const std::string& kernel : loaded.refused) put_aside.push_back(kernel_text(kernel));
-    return {{"load_ms", loaded.load_seconds * 1e3},
-            {"kernels_checked", loaded.kernels_checked},
+    for (const std::string& kernel : loaded.device.refused) put_aside.push_back(kernel_text(kernel));
+    return {{"load_ms", loaded.speed.load_seconds * 1e3},
+            {"kernels_checked", loaded.device.kernels_checked},
             {"kernels_put_aside", put_aside},
-            {"kernel_check_ms", loaded.kernel_check_seconds * 1e3},
-            {"kernels_tuned", loaded.kernels_tuned},
-            {"quick_tune_ms", loaded.quick_tune_seconds * 1e3},
+            {"kernel_check_ms", loaded.device.kernel_check_seconds * 1e3},
+            {"kernels_tuned", loaded.device.kernels_tuned},
+            {"quick_tune_ms", loaded.device.quick_tune_seconds * 1e3},
             {"prompt_n", read},
             {"prompt_ms", prompt.seconds * 1e3},
             {"prompt_per_second", per_second(read, prompt.seconds)},
@@ -122,8 +123,8 @@ Json model_json(const LoadedModel& loaded) {
 }
 
 Json device_json(const LoadedModel& loaded) {
-    const DeviceInfo& device = loaded.backend->device();
-    return {{"backend", loaded.device}, {"name", device.name}, {"detail", device.detail}};
+    const DeviceInfo& device = loaded.device.backend->device();
+    return {{"backend", loaded.device.name()}, {"name", device.name}, {"detail", device.detail}};
 }
 
 }  // namespace redline::cli

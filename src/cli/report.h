@@ -1,8 +1,8 @@
-// What a run did, for people (standard error) and for programs (JSON).
+// Reports of a run, for people (standard error) and for programs (JSON).
 #pragma once
 
-#include "cli/options/model_options.h"
 #include "engine/generate.h"
+#include "host/loaded_model.h"
 
 #include <nlohmann/json_fwd.hpp>
 

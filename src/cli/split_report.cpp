@@ -22,7 +22,7 @@ std::string amount(const Json& count) {
 }
 
 std::string name_of(const LoadedModel& loaded, const Backend* backend) {
-    return backend == loaded.cpu.get() ? "cpu" : loaded.device;
+    return backend == loaded.split.cpu.get() ? "cpu" : loaded.device.name();
 }
 
 void add_speed(const Speed& speed, Json& object) {
@@ -35,7 +35,8 @@ double known_number(const Json& object, const char* name) {
     return object.contains(name) && object[name].is_number() ? object[name].get<double>() : 0.0;
 }
 
-Json split_json(const LoadedModel& loaded, const LoadDecision& decision, const Notes& notes) {
+Json split_json(const LoadedModel& loaded, const LoadDecision& decision,
+                const std::vector<std::string>& notes) {
     const Split& split = *decision.split;
     const SplitCost& cost = decision.cost;
     const StreamChoice& stream = decision.stream;
@@ -52,7 +53,7 @@ Json split_json(const LoadedModel& loaded, const LoadDecision& decision, const N
                          {"available", budget.bytes},
                          {"limit", budget.text()}});
     }
-    Json all = {{"device", loaded.device},
+    Json all = {{"device", loaded.device.name()},
                 {"layers", loaded.model->config().layers},
                 {"device_layers", split.counts.layers},
                 {"cpu_experts", split.counts.experts},
@@ -72,9 +73,9 @@ Json split_json(const LoadedModel& loaded, const LoadDecision& decision, const N
 
 }  // namespace
 
-void add_decision(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session,
+void add_decision(LoadedModel& loaded, const HostOptions& options, const SessionOptions& session,
                   Json& memory) {
-    Notes notes;
+    std::vector<std::string> notes;
     const Result<LoadDecision> decided = decide_load(loaded, options, session, notes);
     if (!decided)
         memory["refusal"] = decided.error().message;
@@ -82,7 +83,7 @@ void add_decision(LoadedModel& loaded, const ModelOptions& options, const Sessio
         add_speed(decided.value().cost.speed, memory);
     else
         memory["split"] = split_json(loaded, decided.value(), notes);
-    // Of a split they are beside it.
+    // The notes on a split stand beside it.
     if (!memory.contains("split") && !notes.empty()) memory["notes"] = notes;
 }
 
@@ -149,24 +150,24 @@ static Status add_part(const Plan& part, Backend& backend, const std::string& de
     return {};
 }
 
-Result<Json> plan_json(LoadedModel& loaded, const ModelOptions& options, uint64_t context) {
+Result<Json> plan_json(LoadedModel& loaded, const HostOptions& options, uint64_t context) {
     const Plan plan = RL_TRY(loaded.model->plan(1, 1, {context, 1, options.cache}));
-    Json all = {{"device", loaded.device},
+    Json all = {{"device", loaded.device.name()},
                 {"recorded_ops", plan.steps.size()},
                 {"kv_len", context},
                 {"steps", Json::array()}};
-    Notes notes;
-    const SessionOptions session = session_options(options, loaded.backend->device(), context);
+    std::vector<std::string> notes;
+    const SessionOptions session = session_options(options, loaded.device.backend->device(), context);
     const Result<LoadDecision> decided = decide_load(loaded, options, session, notes);
     if (!decided || !decided.value().split) {
-        RL_TRY(add_part(plan, *loaded.backend, loaded.device, options.fuse, context, all));
+        RL_TRY(add_part(plan, *loaded.device.backend, loaded.device.name(), options.fuse, context, all));
         return all;
     }
     const std::vector<Placement>& placements = decided.value().split->placements;
     std::vector<size_t> cuts, places;
     for (const Placement& placement : with_steps(placements)) {
         if (placement.first > 0) cuts.push_back(placement.first);
-        places.push_back(placement.backend == loaded.cpu.get() ? 0 : 1);
+        places.push_back(placement.backend == loaded.split.cpu.get() ? 0 : 1);
     }
     const std::vector<PlanPart> parts = RL_TRY(cut(plan, cuts, places));
     for (size_t i = 0; i < parts.size(); ++i) {

@@ -34,17 +34,17 @@ static std::string family_of(std::string_view target) {
 
 std::string short_lacks(std::string_view lacks) {
     constexpr size_t kFew = 4;
-    constexpr std::string_view kBegin = "gfx", kBetween = ", ";
-    const size_t begin = lacks.find(kBegin);
+    constexpr std::string_view kTarget = "gfx", kBetween = ", ";
+    const size_t begin = lacks.find(kTarget);
     size_t end = begin, count = 0;
     std::vector<std::string> families;
-    while (end < lacks.size() && lacks.substr(end).starts_with(kBegin)) {
+    while (end < lacks.size() && lacks.substr(end).starts_with(kTarget)) {
         const size_t behind = std::min(lacks.find_first_of(", ", end), lacks.size());
         const std::string family = family_of(lacks.substr(end, behind - end));
         if (std::find(families.begin(), families.end(), family) == families.end()) families.push_back(family);
         ++count;
         end = behind;
-        if (!lacks.substr(behind).starts_with(fmt::format("{}{}", kBetween, kBegin))) break;
+        if (!lacks.substr(behind).starts_with(fmt::format("{}{}", kBetween, kTarget))) break;
         end += kBetween.size();
     }
     if (count <= kFew) return std::string(lacks);

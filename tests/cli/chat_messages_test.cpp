@@ -1,13 +1,12 @@
 // Conversations in the form of OpenAI's API: what clients write, what is wrong in it, and the forms that chat
 // templates take.
-#include "cli/fit_messages.h"
-#include "cli/messages.h"
+#include "host/fit_messages.h"
+#include "host/messages.h"
 
 #include "support/text_support.h"
 
 using namespace redline;
 using namespace redline::test;
-using namespace redline::cli;
 
 namespace {
 

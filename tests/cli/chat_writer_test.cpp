@@ -1,5 +1,5 @@
 // The choice of the template or format that writes a conversation, by the user's wish and the model file.
-#include "cli/chat_writer.h"
+#include "host/chat_writer.h"
 
 #include "support/chain_model.h"
 #include "support/text_support.h"
@@ -10,8 +10,8 @@
 
 using namespace redline;
 using namespace redline::test;
-using redline::cli::ChatWriter;
-using redline::cli::ChatWriterOptions;
+using redline::ChatWriter;
+using redline::ChatWriterOptions;
 
 namespace {
 

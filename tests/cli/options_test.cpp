@@ -142,18 +142,18 @@ TEST_CASE("options: a value named by two words is two values, in either form, an
 TEST_CASE("options: -ngl 0 is the CPU, and -mg a number of the GPU") {
     ModelOptions options;
     options.gpu_layers = 0;
-    CHECK(check_device_options(options).ok());
+    CHECK(settle_device(options).ok());
     CHECK(options.device == "cpu");
     ModelOptions second;
     second.main_gpu = 1;
-    CHECK(check_device_options(second).ok());
+    CHECK(settle_device(second).ok());
     CHECK(second.device == "gpu:1");
     ModelOptions both;
     both.gpu_layers = 0;
     both.device = "vulkan";
-    CHECK_FALSE(check_device_options(both).ok());
+    CHECK_FALSE(settle_device(both).ok());
     both.streams = true;  // prompts are computed there
-    CHECK(check_device_options(both).ok());
+    CHECK(settle_device(both).ok());
     CHECK(both.device == "vulkan");
 }
 

@@ -1,6 +1,6 @@
 // The speed that is expected of a model by the bandwidth of its device, and the limit below which a slow run
 // is explained.
-#include "cli/expected_speed.h"
+#include "host/expected_speed.h"
 #include "devices/device_choice.h"
 #include "json/json.h"
 #include "measure/op_alone.h"
@@ -14,7 +14,6 @@
 #include <thread>
 
 using namespace redline;
-using namespace redline::cli;
 using namespace redline::test;
 
 namespace {
@@ -74,11 +73,11 @@ void change_numbers(const std::filesystem::path& path, const std::string& name, 
 
 static LoadedModel chain_on(Backend& backend, double bandwidth) {
     LoadedModel loaded;
-    loaded.device = "cpu";
+    loaded.device.choice.backend = "cpu";
     loaded.model = std::make_unique<Model>(must(Model::load(chain_model(), backend, {64, {}})));
-    loaded.placements = {
+    loaded.split.placements = {
         Placement{&backend, 0, must(loaded.model->plan(1, 1, {64, 1, loaded.cache})).steps.size()}};
-    loaded.bandwidth = bandwidth;
+    loaded.speed.bandwidth = bandwidth;
     return loaded;
 }
 
@@ -95,7 +94,7 @@ TEST_CASE("expected speed: with a pace, each run and step takes its time beside 
     const auto backend = must(open_backend("cpu", {.threads = 1}));
     LoadedModel loaded = chain_on(*backend, 1e9);
     CHECK(expected_tokens_per_second(loaded, 64, 10) == 0.0);
-    loaded.pace = {1e9, 1e-3, 20e-3, 0.5, {}, 0.0};  // it has no experts
+    loaded.speed.pace = {1e9, 1e-3, 20e-3, 0.5, {}, 0.0};  // it has no experts
     const Plan plan = must(loaded.model->plan(1, 1, {64, 1, loaded.cache}));
     const Cost one = step_cost(plan, {1, 1, 10});
     const auto steps = double(must(lower(plan, *backend)).plan.steps.size());
@@ -109,9 +108,9 @@ TEST_CASE("expected speed: with a pace, each run and step takes its time beside 
     const std::string key = kernel_key(attention->op, lowered);
     const auto same = std::ranges::count_if(
         lowered.steps, [&](const Step& step) { return kernel_key(step.op, lowered) == key; });
-    loaded.pace.op_seconds = {{key, 5e-3}};
+    loaded.speed.pace.op_seconds = {{key, 5e-3}};
     CHECK(1.0 / expected_tokens_per_second(loaded, 64, 10) == doctest::Approx(seconds + double(same) * 4e-3));
-    loaded.pace.op_seconds.clear();
+    loaded.speed.pace.op_seconds.clear();
     Generation made;
     made.steps = 20;
     made.context_sum = 200;
@@ -430,8 +429,8 @@ private:
 TEST_CASE("expected speed: threads that were left out for other programs are told, of either device") {
     LoadedModel loaded;
     CHECK(explain_shared_cpu(loaded).empty());
-    loaded.backend = std::make_unique<SharedCpu>(0);
+    loaded.device.backend = std::make_unique<SharedCpu>(0);
     CHECK(explain_shared_cpu(loaded).empty());
-    loaded.cpu = std::make_unique<SharedCpu>(5);
+    loaded.split.cpu = std::make_unique<SharedCpu>(5);
     CHECK(has(explain_shared_cpu(loaded), "other programs use the CPU: at times 5 of 8 threads computed"));
 }

@@ -1,13 +1,13 @@
 // The messages that chat templates read, found out by rendering: short templates, and the published ones.
-#include "cli/template_probe.h"
+#include "host/template_probe.h"
 
 #include "support/material.h"
 #include "support/text_support.h"
 
 using namespace redline;
 using namespace redline::test;
-using redline::cli::probe_template;
-using redline::cli::TemplateReads;
+using redline::probe_template;
+using redline::TemplateReads;
 
 namespace {
 

@@ -1,7 +1,7 @@
 // redline tune, and what other commands make of what it has kept.
 #include "cli/commands/tune_whole.h"
 #include "cli/report.h"
-#include "cli/tuned.h"
+#include "host/tuned.h"
 #include "json/json.h"
 #include "support/fake_clock.h"
 #include "support/models.h"
@@ -28,14 +28,13 @@ std::vector<UsableDevice> two_cards() {
 // A folder for what is kept between runs, while a test runs.
 struct KeptHere {
     CacheFolder folder;
-    std::string model = folder.path / "model.gguf";
-    KeptHere() {
-        ::setenv("XDG_CACHE_HOME", folder.path.c_str(), 1);
-        write_file(model, "GGUF");
+    std::string model = folder.path / "model.gguf", cache = folder.path / "redline";
+    KeptHere() { write_file(model, "GGUF"); }
+    Status keep(const DeviceListing& device, const ModelSpeed& speed) const {
+        return keep_speed(model, device, speed, cache);
     }
-    ~KeptHere() { ::unsetenv("XDG_CACHE_HOME"); }
-    std::string faster(const DeviceChoice& usual, const cli::FindDevices& find = two_cards) const {
-        return cli::faster_choice(model, usual, find).backend;
+    std::string faster(const DeviceChoice& usual, const FindDevices& find = two_cards) const {
+        return faster_choice(model, usual, cache, find).backend;
     }
 };
 
@@ -240,24 +239,24 @@ TEST_CASE("device: of a card's backends the one that was measured to be faster i
     const DeviceListing& hip = all[2].listing;
     const DeviceChoice usual = all[1].choice;
     CHECK(kept.faster(usual) == "vulkan");
-    must(cli::keep_speed(kept.model, hip, {4000.0, 130.0}));
+    must(kept.keep(hip, {4000.0, 130.0}));
     CHECK(kept.faster(usual) == "vulkan");  // as long as only one is known
-    must(cli::keep_speed(kept.model, vulkan, {4000.0, 100.0}));
-    const DeviceChoice taken = cli::faster_choice(kept.model, usual, two_cards);
+    must(kept.keep(vulkan, {4000.0, 100.0}));
+    const DeviceChoice taken = faster_choice(kept.model, usual, kept.cache, two_cards);
     CHECK(taken.backend == "hip");
     CHECK(taken.device == "0");
     CHECK(taken.why ==
           "measured with this model: 130 tok/s and prompts of 4000, vulkan has 100 tok/s and "
           "prompts of 4000");
     // The time of a prompt and an answer together decides.
-    must(cli::keep_speed(kept.model, hip, {400.0, 130.0}));
+    must(kept.keep(hip, {400.0, 130.0}));
     CHECK(kept.faster(usual) == "vulkan");
     CHECK(kept.faster(all[2].choice) == "vulkan");
-    must(cli::keep_speed(kept.model, hip, {4000.0, 130.0}));
+    must(kept.keep(hip, {4000.0, 130.0}));
     CHECK(kept.faster(usual) == "hip");
     // Another card is no other way to this one, and the CPU is not compared.
     CHECK(kept.faster(all[0].choice) == "vulkan");
-    CHECK(cli::faster_choice(kept.model, all[0].choice, two_cards).device == "0");
+    CHECK(faster_choice(kept.model, all[0].choice, kept.cache, two_cards).device == "0");
     const auto none = []() -> std::vector<UsableDevice> {
         throw std::logic_error("devices were looked for");
     };
@@ -268,12 +267,12 @@ TEST_CASE("device: a measured speed holds for its model, driver and card, and a 
     const KeptHere kept;
     const std::vector<UsableDevice> all = two_cards();
     const DeviceChoice usual = all[1].choice;
-    must(cli::keep_speed(kept.model, all[1].listing, {4000.0, 100.0}));
-    must(cli::keep_speed(kept.model, all[2].listing, {4000.0, 130.0}));
+    must(kept.keep(all[1].listing, {4000.0, 100.0}));
+    must(kept.keep(all[2].listing, {4000.0, 130.0}));
     CHECK(kept.faster(usual) == "hip");
     const std::string other = kept.folder.path / "other.gguf";
     write_file(other, "GGUF");
-    CHECK(cli::faster_choice(other, usual, two_cards).backend == "vulkan");
+    CHECK(faster_choice(other, usual, kept.cache, two_cards).backend == "vulkan");
     write_file(kept.model, "GGUF, longer");
     CHECK(kept.faster(usual) == "vulkan");
     write_file(kept.model, "GGUF");
@@ -295,7 +294,7 @@ TEST_CASE("device: a measured speed holds for its model, driver and card, and a 
 TEST_CASE("tune: without a device's name all backends of the card are measured that is taken by default") {
     const auto names = [](const DeviceChoice& usual) {
         std::string text;
-        for (const DeviceChoice& way : cli::ways_to_card(usual, two_cards))
+        for (const DeviceChoice& way : ways_to_card(usual, two_cards))
             text += way.backend + ":" + way.device + " ";
         return text;
     };

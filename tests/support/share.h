@@ -38,8 +38,8 @@ private:
     }
 };
 
-// The share that an environment variable names: 4:1 is the second of every four. RL_TEST_CHANGED has the words,
-// with commas between.
+// The share that an environment variable names: 4:1 is the second of every four. RL_TEST_CHANGED has the
+// words, with commas between.
 inline Share share_by(const char* variable) {
     Share share;
     const char* const given = std::getenv(variable);

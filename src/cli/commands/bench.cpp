@@ -1,18 +1,18 @@
 #include "cli/commands/bench.h"
 
 #include "base/hash.h"
-#include "cli/commands/devices.h"
 #include "cli/demo_model.h"
-#include "cli/expected_speed.h"
-#include "cli/find_model.h"
-#include "cli/kernel_check.h"
-#include "cli/load_plan.h"
-#include "cli/model_facts.h"
-#include "cli/quick_tune.h"
 #include "cli/terminal/terminal.h"
-#include "cli/tuned.h"
+#include "cli/user_models.h"
 #include "engine/generate.h"
 #include "engine/output_check.h"
+#include "host/expected_speed.h"
+#include "host/kernel_check.h"
+#include "host/load_model.h"
+#include "host/load_plan.h"
+#include "host/model_facts.h"
+#include "host/quick_tune.h"
+#include "host/tuned.h"
 #include "memory/budget.h"
 
 #include <ctime>
@@ -164,7 +164,7 @@ std::vector<Test> list_tests(const BenchOptions& bench) {
     return tests;
 }
 
-// What one repetition has to read and compute.
+// Adds the bytes and the work of one repetition.
 void add_costs(const Model& model, const CacheSizing& sizing, BenchRecord& record) {
     const Result<Plan> plan = model.plan(uint32_t(record.batch), 1, sizing);
     if (!plan) return;
@@ -187,7 +187,7 @@ std::string now_utc() {
                        parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-constexpr uint32_t kBest = 40;  // logits that sampling looks at, unless told otherwise
+constexpr uint32_t kBest = 40;  // logits that sampling looks at by default
 
 // Runs the test of `record` and fills in its samples; an error when the output is not to be trusted.
 Status run_test(Session& session, const BenchOptions& bench, BenchRecord& record,
@@ -203,7 +203,7 @@ Status run_test(Session& session, const BenchOptions& bench, BenchRecord& record
         if (!before.empty()) RL_TRY(session.feed(before, cancel));
         const auto start = std::chrono::steady_clock::now();
         if (record.prompt > 0) RL_TRY(session.feed(tokens.first(size_t(record.prompt)), cancel));
-        // As run does with its defaults, but for the last token: all of its logits are checked.
+        // run takes the best logits only, too; of the last token all are wanted, since they are checked.
         for (int64_t t = record.prompt; t < record.tokens(); ++t)
             RL_TRY(session.feed_for_best(tokens[size_t(t)], t + 1 < record.tokens() ? kBest : 0, cancel));
         const auto took = std::chrono::steady_clock::now() - start;
@@ -261,12 +261,14 @@ private:
                 model.model = path;
                 model.threads = uint32_t(threads);
                 if (options_.ops) {
+                    note_demo_model(model);
                     const LoadedModel loaded = RL_TRY(load_model(model));
                     const int code = RL_TRY(bench_ops(loaded, options_));
                     if (code != kDone) return code;
                     continue;
                 }
                 if (options_.soak) {
+                    note_demo_model(model);
                     const LoadedModel loaded = RL_TRY(load_model(model));
                     const int code = RL_TRY(bench_soak(loaded, options_, interrupts_));
                     if (code != kDone) return code;
@@ -278,7 +280,7 @@ private:
         return kDone;
     }
 
-    // What a device cannot do is said, and the others are measured.
+    // Devices that cannot run the model are noted, and the others are measured.
     Result<int> run_on_devices(ModelOptions model) {
         bool measured = false;
         for (const BackendEntry* entry : backends_by_preference()) {
@@ -309,8 +311,8 @@ private:
         RL_TRY(open_for(loaded, model));
         ModelOptions most = model;
         for (const int64_t batch : options_.batches)
-            most.batch =
-                std::max(most.batch, batch > 0 ? uint32_t(batch) : batch_of(model, loaded.backend->device()));
+            most.batch = std::max(
+                most.batch, batch > 0 ? uint32_t(batch) : batch_of(model, loaded.device.backend->device()));
         for (const CacheType type : {CacheType::q8_0, CacheType::f16, CacheType::f32})
             if (std::find(options_.caches.begin(), options_.caches.end(), type) != options_.caches.end())
                 most.cache = type;
@@ -321,16 +323,18 @@ private:
         RL_TRY(check_all(loaded, most, uint64_t(context)));
         most.kernel_check = KernelCheck::never;
         most.quick_tune = TuneBefore::never;
-        if (loaded.device != "cpu" && asks_split(model, *loaded.model)) {
+        if (loaded.device.name() != "cpu" && asks_split(model, *loaded.model)) {
+            note_demo_model(model);
             RL_TRY(place_model(loaded, most, uint64_t(context)));
             return loaded;
         }
+        note_demo_model(model);
         RL_TRY(place_model(loaded, model, 0));
-        loaded.counts.layers = loaded.device == "cpu" ? 0 : loaded.model->config().layers;
+        loaded.split.counts.layers = loaded.device.name() == "cpu" ? 0 : loaded.model->config().layers;
         return loaded;
     }
 
-    // Each cache type has kernels of its own.
+    // Each type of cache has its kernels.
     Status check_all(LoadedModel& loaded, ModelOptions model, uint64_t context) const {
         for (const CacheType type : options_.caches) {
             model.cache = type;
@@ -341,21 +345,24 @@ private:
     }
 
     // Measured anew, so that bench is also the way to mend a figure of a busy machine that was kept.
-    // Of a split: what both devices together read per second when each reads its part after the other.
-    static Result<double> measure_bandwidth(LoadedModel& loaded) {
-        loaded.bandwidth = measured_bandwidth(*loaded.backend, cache_folder());
-        if (loaded.cpu) loaded.cpu_bandwidth = measured_bandwidth(*loaded.cpu, cache_folder());
-        measure_paces(loaded, cache_folder(), true);
-        if (loaded.placements.empty()) return loaded.bandwidth;
+    // For a split model: bytes per second of both devices together, when each reads its part after the other.
+    static Result<double> measure_bandwidth(LoadedModel& loaded, const HostOptions& options) {
+        const auto measured = [&](Backend& backend) {
+            return measured_bandwidth(backend, options.cache_folder, *options.notes);
+        };
+        loaded.speed.bandwidth = measured(*loaded.device.backend);
+        if (loaded.split.cpu) loaded.speed.cpu_bandwidth = measured(*loaded.split.cpu);
+        measure_paces(loaded, options, true);
+        if (!loaded.split) return loaded.speed.bandwidth;
         uint64_t bytes = 0;
-        for (const Backend* backend : {loaded.backend.get(), loaded.cpu.get()})
-            bytes += RL_TRY(step_bytes(*loaded.model, {}, loaded.placements, *backend, 1));
+        for (const Backend* backend : {loaded.device.backend.get(), loaded.split.cpu.get()})
+            bytes += RL_TRY(step_bytes(*loaded.model, {}, loaded.split.placements, *backend, 1));
         return double(bytes) * most_tokens_per_second(loaded, EngineOptions().context, 1);
     }
 
     Result<int> run_model(const ModelOptions& model) {
         LoadedModel loaded = RL_TRY(load(model));
-        const double bandwidth = RL_TRY(measure_bandwidth(loaded));
+        const double bandwidth = RL_TRY(measure_bandwidth(loaded, model));
         for (const int64_t batch : options_.batches)
             for (const CacheType cache : options_.caches)
                 for (const int64_t depth : options_.depths)
@@ -365,7 +372,7 @@ private:
                         if (test.prompt == 0)
                             record.expected = expected_tokens_per_second(
                                 loaded, EngineOptions().context, uint64_t(depth + test.generation / 2));
-                        record.batch = batch > 0 ? batch : batch_of(model, loaded.backend->device());
+                        record.batch = batch > 0 ? batch : batch_of(model, loaded.device.backend->device());
                         record.cache = cache;
                         record.depth = depth;
                         record.prompt = test.prompt;
@@ -385,24 +392,24 @@ private:
 
     BenchRecord describe(const LoadedModel& loaded, const ModelOptions& model) const {
         const Gguf& gguf = loaded.model->gguf();
-        const DeviceInfo& device = loaded.backend->device();
+        const DeviceInfo& device = loaded.device.backend->device();
         BenchRecord record;
         record.model_path = model.model;
         record.model_type = model_type(gguf);
         record.file_bytes = gguf.file_bytes();
         record.parameters = parameter_count(gguf);
-        record.load_seconds = loaded.load_seconds;
-        record.kernels_checked = loaded.kernels_checked;
-        record.kernel_check_seconds = loaded.kernel_check_seconds;
-        record.kernels_tuned = loaded.kernels_tuned;
-        record.quick_tune_seconds = loaded.quick_tune_seconds;
-        record.backend = loaded.device;
-        record.device_id = options_.devices ? model.device : loaded.device;
+        record.load_seconds = loaded.speed.load_seconds;
+        record.kernels_checked = loaded.device.kernels_checked;
+        record.kernel_check_seconds = loaded.device.kernel_check_seconds;
+        record.kernels_tuned = loaded.device.kernels_tuned;
+        record.quick_tune_seconds = loaded.device.quick_tune_seconds;
+        record.backend = loaded.device.name();
+        record.device_id = options_.devices ? model.device : loaded.device.name();
         record.device = device.name;
         record.device_detail = device.detail;
         record.threads = device.threads;
-        record.layers = loaded.counts;
-        record.has_split = !loaded.placements.empty();
+        record.layers = loaded.split.counts;
+        record.has_split = bool(loaded.split);
         return record;
     }
 
@@ -412,16 +419,16 @@ private:
         reset_peak_memory();
         const uint64_t context = uint64_t(record.depth + record.tokens());
         Session session = RL_TRY(open_session(loaded, model, context));
-        record.tuned = tuned_kernels_of(*loaded.model, *loaded.backend,
-                                        session_options(model, loaded.backend->device(), context));
+        record.tuned = tuned_kernels_of(*loaded.model, *loaded.device.backend,
+                                        session_options(model, loaded.device.backend->device(), context));
         tuned_.insert(record.tuned.begin(), record.tuned.end());
         add_costs(*loaded.model, {context, model.batch, record.cache}, record);
         record.time = now_utc();
-        loaded.backend->take_longest_submission();
+        loaded.device.backend->take_longest_submission();
         const Status done = run_test(session, options_, record, interrupts_.flag());
         record.peak_memory = peak_resident();
-        record.longest_submission = loaded.backend->take_longest_submission();
-        record.kept_awake = loaded.backend->kept_awake();
+        record.longest_submission = loaded.device.backend->take_longest_submission();
+        record.kept_awake = loaded.device.backend->kept_awake();
         return interrupts_.raised() ? Status() : done;
     }
 
@@ -469,7 +476,7 @@ int run_bench(const std::vector<std::string>& arguments) {
     BenchOptions bench;
     Options options = declare(bench);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    Status usage = check_device_options(bench.common);
+    Status usage = settle_device(bench.common);
     if (usage) usage = check_kind(options, bench);
     if (!usage) return fail(usage.error(), kUsage);
     if (!bench.ops || !bench.models.empty()) {
@@ -479,7 +486,7 @@ int run_bench(const std::vector<std::string>& arguments) {
         bench.models[0] = bench.common.model;
     }
     for (std::string& model : bench.models) {
-        Result<std::string> path = find_model(model);
+        Result<std::string> path = find_user_model(model);
         if (!path) return fail(path.error());
         model = std::move(path).value();
     }

@@ -1,9 +1,11 @@
 #include "cli/commands/bench.h"
 
-#include "cli/commands/devices.h"
-#include "cli/expected_speed.h"
 #include "cli/report.h"
+#include "cli/surroundings.h"
 #include "cli/terminal/terminal.h"
+#include "host/expected_speed.h"
+#include "host/load_model.h"
+#include "host/open_device.h"
 #include "json/json.h"
 #include "measure/speed_cases.h"
 
@@ -114,14 +116,14 @@ double time_share(const OpTimes& op, const StepTimes& times) {
     return times.seconds > 0.0 ? op.seconds / times.seconds : 0.0;
 }
 
-// What shares are given of.
+// The rates of which shares are given.
 struct Peaks {
     double bandwidth = 0.0;
     std::optional<MatrixPeak> matrix;
 
     static Result<Peaks> measure(Backend& backend) {
         Peaks peaks;
-        peaks.bandwidth = measured_bandwidth(backend, "");
+        peaks.bandwidth = measured_bandwidth(backend, "", terminal_notes());
         peaks.matrix = RL_TRY(backend.measure_matrix_peak());
         return peaks;
     }
@@ -129,7 +131,7 @@ struct Peaks {
     double bandwidth_share(const OpTimes& op) const {
         return bandwidth > 0.0 ? 1e9 * gb_per_second(op) / bandwidth : 0.0;
     }
-    // Of steps of many rows: those of few multiply without matrix units.
+    // Only steps of many rows multiply with matrix units.
     std::optional<double> matrix_share(const OpTimes& op, const StepTimes& times) const {
         if (!matrix || matrix->halfs <= 0.0 || times.rows == 1) return {};
         return 1e9 * gflop_per_second(op) / matrix->halfs;
@@ -208,13 +210,13 @@ std::vector<uint64_t> BenchOptions::step_rows() const {
 }
 
 Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
-    const Peaks peaks = RL_TRY(Peaks::measure(*loaded.backend));
+    const Peaks peaks = RL_TRY(Peaks::measure(*loaded.device.backend));
     const std::vector<uint64_t> steps_of = options.step_rows();
     const uint64_t most = *std::max_element(steps_of.begin(), steps_of.end()),
                    depth = uint64_t(*std::max_element(options.depths.begin(), options.depths.end())),
                    context = depth + most;
     ModelOptions settings = options.common;
-    // What comes before the step is read in steps of the usual size, however small the step itself is.
+    // The tokens before the step are read in steps of the usual size, however small the step itself is.
     settings.batch = uint32_t(std::max(most, std::min<uint64_t>(depth, 512)));
     settings.cache = options.caches.front();
     Session session = RL_TRY(open_session(loaded, settings, context));
@@ -224,8 +226,9 @@ Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
     Json steps = Json::array();
     bool above = false;
     if (options.format == BenchFormat::md)
-        out.write(fmt::format("{}: {} on {} ({}), {}\n\n", loaded.model->gguf().path(), loaded.device,
-                              loaded.backend->device().name, loaded.backend->device().detail, peaks.text()));
+        out.write(fmt::format("{}: {} on {} ({}), {}\n\n", loaded.model->gguf().path(), loaded.device.name(),
+                              loaded.device.backend->device().name, loaded.device.backend->device().detail,
+                              peaks.text()));
     for (const int64_t before : options.depths)
         for (const uint64_t rows : steps_of) {
             const StepTimes times =

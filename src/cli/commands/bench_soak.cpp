@@ -3,6 +3,8 @@
 // shows as a step whose logits differ.
 #include "cli/commands/bench.h"
 
+#include "host/load_model.h"
+
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "json/json.h"
@@ -85,7 +87,7 @@ Result<int> bench_soak(const LoadedModel& loaded, const BenchOptions& options, I
     Output out;
     if (options.format == BenchFormat::md) {
         out.write(fmt::format("{}: texts of {} tokens on {} ({})\n\n", loaded.model->gguf().path(), context,
-                              loaded.device, loaded.backend->device().name));
+                              loaded.device.name(), loaded.device.backend->device().name));
         out.write("| steps | logits differ | tokens differ | replayed, ms | direct, ms |\n");
         out.write("| ---: | ---: | ---: | ---: | ---: |\n");
         out.write(fmt::format("| {} | {} | {} | {:.3f} | {:.3f} |\n", steps, found.logits, found.tokens,

@@ -97,7 +97,7 @@ int run_chat(const std::vector<std::string>& arguments) {
     Options options = declare(chat);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     if (chat.list_formats) return list_formats();
-    Status usage = check_device_options(chat.model);
+    Status usage = settle_device(chat.model);
     if (usage) usage = check_options(chat.conversation.sampling.sampler);
     if (!usage) return fail(usage.error(), kUsage);
     if (chat.conversation.sampling.unread) return fail(*chat.conversation.sampling.unread);

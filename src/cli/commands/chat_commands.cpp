@@ -1,10 +1,10 @@
 // The commands of a conversation.
 #include "cli/commands/chat_settings.h"
 #include "cli/commands/chat_talk.h"
-#include "cli/load_plan.h"
 #include "cli/report.h"
 #include "cli/terminal/word_wrap.h"
 #include "cli/user_path.h"
+#include "host/load_plan.h"
 #include "memory/budget.h"
 #include "text/tokens/unicode.h"
 
@@ -74,7 +74,7 @@ std::vector<std::string> Talk::command_names(bool others) {
 // A name, and behind so many columns what there is to say of it. On a narrow terminal lines that go on begin
 // in that column, too.
 static void tell_in_columns(std::string_view name, size_t columns, std::string_view text) {
-    constexpr size_t kLeast = 20;  // of the right column; narrower, the terminal's own line ends do
+    constexpr size_t kLeast = 20;  // of the right column; narrower, the terminal's line ends do
     const size_t width = is_terminal(os::kStandardError) ? terminal_width(os::kStandardError) : 0;
     std::string lines =
         width >= columns + 2 + kLeast ? wrapped(text, width - columns - 2) : std::string(text);
@@ -221,9 +221,8 @@ void Talk::show_memory() {
     const MemoryNeed& need = conversation_.session().memory();
     const LoadedModel& loaded = model_->loaded;
     std::string offered =
-        fmt::format("{} that {} offers", loaded.backend->device().memory.text(), loaded.device);
-    if (!loaded.placements.empty())
-        offered += fmt::format(" and {} of cpu", loaded.cpu->device().memory.text());
+        fmt::format("{} that {} offers", loaded.device.backend->device().memory.text(), loaded.device.name());
+    if (loaded.split) offered += fmt::format(" and {} of cpu", loaded.split.cpu->device().memory.text());
     tell(fmt::format("memory: weights {}, cache {}, scratch {}, of {}; peak of the program {}",
                      format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
                      offered, format_bytes(peak_resident())));

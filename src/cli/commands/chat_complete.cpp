@@ -1,7 +1,7 @@
 // The choices that Tab offers in a chat.
 #include "cli/commands/chat_settings.h"
 #include "cli/commands/chat_talk.h"
-#include "cli/find_model.h"
+#include "cli/surroundings.h"
 #include "cli/user_path.h"
 #include "text/tokens/unicode.h"
 

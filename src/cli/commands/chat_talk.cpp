@@ -1,9 +1,10 @@
 #include "cli/commands/chat_talk.h"
 
 #include "base/nearest_name.h"
-#include "cli/expected_speed.h"
+#include "cli/demo_model.h"
 #include "cli/report.h"
-#include "cli/rescue.h"
+#include "host/expected_speed.h"
+#include "host/rescue.h"
 #include "text/tokens/unicode.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ Result<std::unique_ptr<ChatModel>> ChatModel::inspect(const ModelOptions& option
     made->options = options;
     made->loaded = RL_TRY(inspect_model(options));
     made->writer = RL_TRY(ChatWriter::create(*made->loaded.model, writer));
-    // What fits shows when the device is opened, after the model before this one is gone.
+    // The context that fits shows when the device is opened, after the model before this one is gone.
     made->context = options.context == 0 ? made->loaded.model->config().train_context
                                          : RL_TRY(choose_context(made->loaded, options));
     return made;
@@ -25,6 +26,7 @@ Result<std::unique_ptr<ChatModel>> ChatModel::inspect(const ModelOptions& option
 
 Result<Session> ChatModel::open() {
     if (options.context == 0) context = RL_TRY(choose_context(loaded, options));
+    note_demo_model(options);
     RL_TRY(place_model(loaded, options, context));
     Session session = RL_TRY(open_session(loaded, options, context));
     rescue_from_loss(session, loaded, options);
@@ -33,7 +35,7 @@ Result<Session> ChatModel::open() {
 
 void ChatModel::unload() {
     loaded.model->unload();
-    loaded.backend.reset();
+    loaded.device.backend.reset();
 }
 
 std::string ChatModel::name() const {

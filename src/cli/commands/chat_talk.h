@@ -56,7 +56,7 @@ public:
          Conversation conversation, SessionPlace place, LineReader reader);
     // The exit code.
     int run();
-    // What the session's file holds, if it exists, and what was said after it was written.
+    // Takes the conversation of the session's file, if it exists, and what was said after it was written.
     Status resume();
 
 private:
@@ -113,9 +113,9 @@ private:
     Status save_conversation(const std::string& path, const std::string& name);
     Status save_to(const std::string& path);
     Status load_session(const std::string& path);
-    // What is said goes to the session's journal, unless it is there or in the session's file.
+    // Writes the conversation to the session's journal, unless it is there or in the session's file.
     void write_journal();
-    // Whether the file that is read at the start is the one that is kept, and no other chat has it.
+    // True where the file that is read at the start is the one that is kept, and no other chat has it.
     bool keeps_what_it_reads() const;
     Status take_journal(const std::string& text, const std::string& path);
     // For a journal that cannot be used. An error where the session has nothing else.

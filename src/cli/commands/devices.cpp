@@ -1,16 +1,13 @@
-// redline devices: what can compute here, and what each device can do. Also the opening of one.
-#include "cli/commands/devices.h"
+// redline devices: what can compute here, and what each device can do.
 #include "devices/device_choice.h"
 
+#include "cli/options/options.h"
 #include "cli/report.h"
+#include "cli/surroundings.h"
 #include "cli/terminal/terminal.h"
-#include "cli/tuned.h"
 #include "cli/version.h"
 #include "json/json.h"
 #include "memory/budget.h"
-#include "memory/gpus.h"
-
-#include <cstdlib>
 
 namespace redline::cli {
 
@@ -125,59 +122,6 @@ int run_devices(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
-
-std::string cache_folder() {
-    const char* cache = std::getenv("XDG_CACHE_HOME");
-    if (cache && *cache) return std::string(cache) + "/redline";
-    const char* home = std::getenv("HOME");
-    return home && *home ? std::string(home) + "/.cache/redline" : "";
-}
-
-Result<std::unique_ptr<Backend>> open_device(const DeviceChoice& choice, const ModelOptions& options) {
-    Result<std::unique_ptr<Backend>> opened =
-        open_backend(choice.backend,
-                     {options.threads, choice.backend == "cpu" ? options.level : options.vulkan_level,
-                      choice.device, cache_folder(), options.memory, options.beside_gpu, options.keep_awake});
-    if (!opened && choice.why.empty()) opened.error().cause = Cause::no_device;
-    if (opened && choice.backend != "cpu") use_tuned(*opened.value(), options);
-    return opened;
-}
-
-NamedDrivers named_drivers() {
-    const auto variable = [](const char* name) {
-        const char* value = std::getenv(name);
-        return std::string(value ? value : "");
-    };
-    NamedDrivers named{variable("VK_DRIVER_FILES"), variable("VK_ADD_DRIVER_FILES")};
-    if (named.instead.empty()) named.instead = variable("VK_ICD_FILENAMES");
-    return named;
-}
-
-// Drivers are looked at where there should be a device of theirs.
-static std::vector<std::string> faulty_drivers(const DeviceChoice& choice) {
-    const NamedDrivers named = named_drivers();
-    const bool any_named = !named.instead.empty() || !named.beside.empty();
-    if (choice.backend == "vulkan" || (!any_named && kernel_gpus().empty())) return {};
-    return broken_vulkan_drivers(named);
-}
-
-Result<std::unique_ptr<Backend>> open_best(DeviceChoice& choice, const ModelOptions& options) {
-    if (!choice.why.empty()) {
-        for (const std::string& problem : passed_over(choice)) note(problem);
-        for (const std::string& problem : faulty_drivers(choice)) note(problem);
-    }
-    while (true) {
-        Result<std::unique_ptr<Backend>> opened = open_device(choice, options);
-        if (!opened && choice.backend == "vulkan")
-            for (const std::string& problem : broken_vulkan_drivers(named_drivers())) note(problem);
-        if (opened || choice.why.empty()) return opened;
-        const std::optional<DeviceChoice> next = next_choice(choice);
-        if (!next) return opened;
-        note(fmt::format("{} cannot be used, {} is taken: {}", choice.backend, next->backend,
-                         opened.error().message));
-        choice = *next;
-    }
-}
 
 extern const Command devices_command = {"devices", "list what can compute here", run_devices};
 

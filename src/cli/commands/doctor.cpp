@@ -1,9 +1,10 @@
 // redline doctor: what is wrong with this machine for running models, and what mends it.
-#include "cli/commands/devices.h"
-#include "cli/expected_speed.h"
 #include "cli/report.h"
+#include "cli/surroundings.h"
 #include "cli/terminal/terminal.h"
 #include "doctor/findings.h"
+#include "host/expected_speed.h"
+#include "host/open_device.h"
 #include "json/json.h"
 
 #include <cstdlib>
@@ -29,12 +30,14 @@ std::vector<BackendView> backend_views() {
     return views;
 }
 
-// What cannot be opened is left out, and is found otherwise.
+// Devices that cannot be opened are left out: they are findings anyway.
 std::vector<MeasuredBandwidth> measure() {
+    HostOptions options;
+    take_surroundings(options);
     std::vector<MeasuredBandwidth> out;
     for (const UsableDevice& device : usable_devices())
-        if (const auto backend = open_device(device.choice, {}))
-            out.push_back({device.listing.id, measured_bandwidth(*backend.value(), "")});
+        if (const auto backend = open_device(device.choice, options))
+            out.push_back({device.listing.id, measured_bandwidth(*backend.value(), "", *options.notes)});
     return out;
 }
 

@@ -1,4 +1,5 @@
 // redline eval: perplexity of a text, or the logits of all its tokens.
+#include "cli/demo_model.h"
 #include "cli/npy.h"
 #include "cli/options/model_options.h"
 #include "cli/perplexity.h"
@@ -6,6 +7,7 @@
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "engine/output_check.h"
+#include "host/load_model.h"
 #include "json/json.h"
 
 #include <sstream>
@@ -84,8 +86,8 @@ Result<int> write_logits(const EvalOptions& eval, Session& session, std::span<co
     ProgressLine progress("evaluating", Counted::tokens);
     const auto sink = [&](size_t first, std::span<const float> logits) {
         for (size_t row = 0; written && row < logits.size() / vocab; ++row) {
-            const auto own = logits.subspan(row * vocab, vocab);
-            const Status seen = watch.see(tokens[first + row], own, session.device());
+            const auto of_token = logits.subspan(row * vocab, vocab);
+            const Status seen = watch.see(tokens[first + row], of_token, session.device());
             if (!seen) written = error("after token {}: {}", first + row + 1, seen.error().message);
         }
         if (written) written = out.write(logits);
@@ -152,7 +154,7 @@ Result<int> evaluate(const EvalOptions& eval) {
     std::optional<NpyWriter> out;
     if (!eval.logits.empty()) out.emplace(RL_TRY(NpyWriter::create(eval.logits)));
     uint64_t context = RL_TRY(choose_context(loaded, eval.model));
-    if (!loaded.backend) RL_TRY(open_for(loaded, eval.model));
+    if (!loaded.device.backend) RL_TRY(open_for(loaded, eval.model));
     std::vector<Token> tokens = RL_TRY(read_tokens(eval, model));
     if (out) {
         if (tokens.size() > context)
@@ -164,7 +166,8 @@ Result<int> evaluate(const EvalOptions& eval) {
     } else {
         RL_TRY(check_chunks(tokens, context));
     }
-    const uint32_t outputs = choose_outputs(model, batch_of(eval.model, loaded.backend->device()));
+    const uint32_t outputs = choose_outputs(model, batch_of(eval.model, loaded.device.backend->device()));
+    note_demo_model(eval.model);
     RL_TRY(place_model(loaded, eval.model, context, outputs));
     Session session = RL_TRY(open_session(loaded, eval.model, context, outputs));
     return out ? write_logits(eval, session, tokens, *out) : score(eval, loaded, session, tokens);
@@ -180,7 +183,7 @@ int run_eval(const std::vector<std::string>& arguments) {
     if (eval.logits.empty() && eval.model.context > 0 && uint64_t(eval.model.context) < kLeastChunk)
         return fail(error("-c/--ctx-size is the size of a chunk: take {} or more", kLeastChunk), kUsage);
     Status usage = check_model_given(eval.model.model);
-    if (usage) usage = check_device_options(eval.model);
+    if (usage) usage = settle_device(eval.model);
     if (!usage) return fail(usage.error(), kUsage);
     const Result<int> code = evaluate(eval);
     return code ? code.value() : fail(code.error());

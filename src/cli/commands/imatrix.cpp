@@ -1,9 +1,11 @@
 // redline imatrix: how large the inputs of a model's matrices are on a text, for quantize --imatrix.
-#include "cli/load_plan.h"
+#include "cli/demo_model.h"
 #include "cli/options/model_options.h"
 #include "cli/prompt.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
+#include "host/load_model.h"
+#include "host/load_plan.h"
 #include "json/json.h"
 #include "measure/input_squares.h"
 #include "quantize/importance.h"
@@ -62,7 +64,7 @@ Status check_target(const ImatrixOptions& imatrix) {
         return error("{} is a folder, not a file", imatrix.output);
     if (!imatrix.overwrite && std::filesystem::exists(imatrix.output, ignored))
         return error("{} exists; remove it, name another file or give --overwrite", imatrix.output);
-    // Whether it can be written is better known before the model is loaded.
+    // A file that cannot be written is better known before the model is loaded.
     RL_TRY(AtomicWriter::create(imatrix.output));
     return {};
 }
@@ -86,11 +88,12 @@ Result<std::vector<Token>> read_tokens(const ImatrixOptions& imatrix, const Mode
 Importance as_importance(const std::vector<InputSquares>& sums) {
     Importance out;
     for (const InputSquares& each : sums) {
-        TensorImportance own;
-        for (const double square : each.squares) own.squares.push_back(float(square));
-        for (const uint64_t count : each.counts) own.counts.push_back(float(count));
-        const bool any = std::any_of(own.counts.begin(), own.counts.end(), [](float n) { return n > 0; });
-        if (any) out.tensors.emplace(each.tensor, std::move(own));
+        TensorImportance tensor;
+        for (const double square : each.squares) tensor.squares.push_back(float(square));
+        for (const uint64_t count : each.counts) tensor.counts.push_back(float(count));
+        const bool any =
+            std::any_of(tensor.counts.begin(), tensor.counts.end(), [](float n) { return n > 0; });
+        if (any) out.tensors.emplace(each.tensor, std::move(tensor));
     }
     return out;
 }
@@ -98,17 +101,17 @@ Importance as_importance(const std::vector<InputSquares>& sums) {
 // Matrices of experts that no token went to.
 uint64_t unmeasured(const Importance& importance) {
     uint64_t all = 0;
-    for (const auto& [name, own] : importance.tensors)
-        all += uint64_t(std::count(own.counts.begin(), own.counts.end(), 0.0f));
+    for (const auto& [name, tensor] : importance.tensors)
+        all += uint64_t(std::count(tensor.counts.begin(), tensor.counts.end(), 0.0f));
     return all;
 }
 
 void say_result(const ImatrixOptions& imatrix, const Importance& importance, double seconds) {
-    for (const auto& [name, own] : importance.tensors) {
+    for (const auto& [name, tensor] : importance.tensors) {
         double sum = 0.0, count = 0.0;
-        for (const float square : own.squares) sum += double(square);
-        for (const float each : own.counts) count += double(each);
-        const double cols = double(own.squares.size() / own.counts.size());
+        for (const float square : tensor.squares) sum += double(square);
+        for (const float each : tensor.counts) count += double(each);
+        const double cols = double(tensor.squares.size() / tensor.counts.size());
         say_detail(
             fmt::format("{:<36} {:>9.0f} inputs, rms {:.4g}", name, count, std::sqrt(sum / (count * cols))));
     }
@@ -124,11 +127,11 @@ void say_result(const ImatrixOptions& imatrix, const Importance& importance, dou
 Json describe(const ImatrixOptions& imatrix, const LoadedModel& loaded, const Importance& importance,
               double seconds) {
     Json tensors = Json::array();
-    for (const auto& [name, own] : importance.tensors)
+    for (const auto& [name, tensor] : importance.tensors)
         tensors.push_back({{"name", name},
-                           {"cols", own.squares.size() / own.counts.size()},
-                           {"matrices", own.counts.size()},
-                           {"unmeasured", std::count(own.counts.begin(), own.counts.end(), 0.0f)}});
+                           {"cols", tensor.squares.size() / tensor.counts.size()},
+                           {"matrices", tensor.counts.size()},
+                           {"unmeasured", std::count(tensor.counts.begin(), tensor.counts.end(), 0.0f)}});
     return {{"output", imatrix.output},
             {"chunks", importance.chunks},
             {"chunk_tokens", importance.chunk_tokens},
@@ -143,10 +146,10 @@ Status read_chunks(InputMeter& meter, std::vector<Token> tokens, uint64_t chunk,
                    const std::atomic<bool>* cancel) {
     ProgressLine progress("reading", Counted::tokens);
     for (uint64_t at = 0; at < tokens.size(); at += chunk) {
-        const auto own = std::span(tokens).subspan(at, chunk);
-        if (tokenizer.adds_bos()) own[0] = tokenizer.bos();
-        RL_TRY(meter.read(own, cancel));
-        progress.update(at + own.size(), tokens.size());
+        const auto chunk_tokens = std::span(tokens).subspan(at, chunk);
+        if (tokenizer.adds_bos()) chunk_tokens[0] = tokenizer.bos();
+        RL_TRY(meter.read(chunk_tokens, cancel));
+        progress.update(at + chunk_tokens.size(), tokens.size());
     }
     return {};
 }
@@ -154,16 +157,17 @@ Status read_chunks(InputMeter& meter, std::vector<Token> tokens, uint64_t chunk,
 Result<int> measure(ImatrixOptions& imatrix) {
     RL_TRY(check_target(imatrix));
     LoadedModel loaded = RL_TRY(inspect_model(imatrix.model));
-    note_unsplit(imatrix.model, *loaded.model, loaded.device);
-    if (loaded.device != "cpu") {
+    note_unsplit(imatrix.model, *loaded.model, loaded.device.name());
+    if (loaded.device.name() != "cpu") {
         imatrix.model.gpu_layers = int64_t(loaded.model->config().layers) + 1;
         imatrix.model.cpu_experts = 0;
     }
     imatrix.model.fuse = false;  // as it will be run: what is planned is then what is taken
     const uint64_t chunk = RL_TRY(choose_context(loaded, imatrix.model));
-    if (!loaded.backend) RL_TRY(open_for(loaded, imatrix.model));
+    if (!loaded.device.backend) RL_TRY(open_for(loaded, imatrix.model));
     const std::vector<Token> tokens = RL_TRY(read_tokens(imatrix, *loaded.model, chunk));
-    const uint32_t batch = batch_of(imatrix.model, loaded.backend->device());
+    const uint32_t batch = batch_of(imatrix.model, loaded.device.backend->device());
+    note_demo_model(imatrix.model);
     RL_TRY(place_model(loaded, imatrix.model, chunk, imatrix.with_output ? batch : 1));
 
     const Interrupts interrupts;
@@ -193,7 +197,7 @@ int run_imatrix(const std::vector<std::string>& arguments) {
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     if (imatrix.text.file.empty()) return fail(error("name a text with -f FILE"), kUsage);
     Status usage = check_model_given(imatrix.model.model);
-    if (usage) usage = check_device_options(imatrix.model);
+    if (usage) usage = settle_device(imatrix.model);
     if (!usage) return fail(usage.error(), kUsage);
     const Result<int> code = measure(imatrix);
     return code ? code.value() : fail(code.error());

@@ -1,13 +1,13 @@
 // redline info: what is in a model file, what it needs of this machine, and how it would run.
-#include "cli/commands/devices.h"
 #include "cli/demo_model.h"
-#include "cli/find_model.h"
-#include "cli/load_plan.h"
-#include "cli/model_facts.h"
 #include "cli/options/model_options.h"
 #include "cli/report.h"
 #include "cli/split_report.h"
 #include "cli/terminal/terminal.h"
+#include "cli/user_models.h"
+#include "host/load_model.h"
+#include "host/model_facts.h"
+#include "host/open_device.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "text/chat/chat_template.h"
@@ -154,10 +154,10 @@ Json tokenizer_json(const Tokenizer& t) {
             {"warnings", t.warnings()}};
 }
 
-// What the device that is open has room for, and what `run` would do there.
+// The room that the device has which is open, and how `run` would use it.
 Result<Json> memory_json(LoadedModel& loaded, const ModelOptions& options, uint64_t context) {
     const Model& model = *loaded.model;
-    Backend& backend = *loaded.backend;
+    Backend& backend = *loaded.device.backend;
     const DeviceInfo& device = backend.device();
     const SessionOptions session = session_options(options, device, context);
     const MemoryNeed need = RL_TRY(memory_need(model, backend, session));
@@ -183,7 +183,7 @@ Result<Json> memory_json(LoadedModel& loaded, const ModelOptions& options, uint6
 // not, what `run` would do there. `loaded` is left without a device.
 Json devices_json(LoadedModel& loaded, const ModelOptions& options, uint64_t context) {
     Json list = Json::array();
-    const DeviceChoice taken{loaded.device, loaded.which, ""};
+    const DeviceChoice taken = loaded.device.choice;
     bool found = false;
     for (const UsableDevice& device : usable_devices()) {
         const bool is_taken = !found && device.choice.backend == taken.backend &&
@@ -191,10 +191,9 @@ Json devices_json(LoadedModel& loaded, const ModelOptions& options, uint64_t con
         found |= is_taken;
         Json row = {{"id", device.listing.id}, {"name", device.listing.name}, {"default", is_taken}};
         const auto fill = [&]() -> Status {
-            loaded.backend.reset();
-            loaded.device = device.choice.backend;
-            loaded.which = device.choice.device;
-            loaded.backend = RL_TRY(open_device(device.choice, options));
+            loaded.device.backend.reset();
+            loaded.device.choice = {device.choice.backend, device.choice.device, ""};
+            loaded.device.backend = RL_TRY(open_device(device.choice, options));
             const Json memory = RL_TRY(memory_json(loaded, options, context));
             for (const char* key : {"total", "available", "limit", "fits", "largest_context"})
                 row[key] = memory[key];
@@ -206,20 +205,20 @@ Json devices_json(LoadedModel& loaded, const ModelOptions& options, uint64_t con
         if (const Status filled = fill(); !filled) row["problem"] = filled.error().message;
         list.push_back(std::move(row));
     }
-    loaded.backend.reset();
+    loaded.device.backend.reset();
     return list;
 }
 
 // By what a conversation is written: the file's template, or a built-in format.
 void add_chat(const Metadata& metadata, const Tokenizer& tokenizer, Json& all) {
-    const Result<std::optional<ChatTemplate>> own = ChatTemplate::of(metadata);
+    const Result<std::optional<ChatTemplate>> parsed = ChatTemplate::of(metadata);
     const Result<ChatFormat> format = ChatFormat::detect(metadata, tokenizer);
-    const bool has_template = own.ok() && own.value().has_value();
+    const bool has_template = parsed.ok() && parsed.value().has_value();
     all["chat_template"] = has_template;
     all["chat_templates"] = chat_template_names(metadata);
     all["chat_format"] = format ? Json(format.value().name()) : Json(nullptr);
-    if (!own)
-        all["chat_problem"] = own.error().message;
+    if (!parsed)
+        all["chat_problem"] = parsed.error().message;
     else if (!format && !has_template)
         all["chat_problem"] = format.error().message;
 }
@@ -239,15 +238,14 @@ Result<Json> gather(const InfoOptions& info) {
         all["tokenizer"] = tokenizer_json(m.tokenizer());
         add_chat(gguf.metadata(), m.tokenizer(), all);
         const DeviceChoice choice = RL_TRY(choose_device(info.model.device));
-        loaded.device = choice.backend;
-        loaded.which = choice.device;
+        loaded.device.choice = {choice.backend, choice.device, ""};
         loaded.cache = info.model.cache;
         RL_TRY(open_for(loaded, info.model));
-        // Of a model that does not fit, what it would need for the context it was trained for.
+        // A model that does not fit is shown with the context that it was trained for.
         const Result<uint64_t> chosen = choose_context(loaded, info.model);
         const uint64_t context = chosen ? chosen.value() : m.config().train_context;
         all["memory"] = RL_TRY(memory_json(loaded, info.model, context));
-        all["memory"]["device"] = loaded.device;
+        all["memory"]["device"] = loaded.device.name();
         if (info.plan) all["plan"] = RL_TRY(plan_json(loaded, info.model, context));
         if (info.model.device.empty()) all["devices"] = devices_json(loaded, info.model, context);
     }
@@ -439,9 +437,9 @@ int run_info(const std::vector<std::string>& arguments) {
     InfoOptions info;
     Options options = declare(info);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (const Status usage = check_device_options(info.model); !usage) return fail(usage.error(), kUsage);
+    if (const Status usage = settle_device(info.model); !usage) return fail(usage.error(), kUsage);
     if (const Status found = take_demo_model(info.model); !found) return fail(found.error());
-    const Result<std::string> path = find_model(info.model.model);
+    const Result<std::string> path = find_user_model(info.model.model);
     if (!path) return fail(path.error());
     info.model.model = path.value();
     if (info.chat_template) return print_template(info.model);

@@ -1,10 +1,9 @@
 // redline models: the model files that this machine has, and which of them run here.
-#include "cli/commands/devices.h"
-#include "cli/find_model.h"
-#include "cli/model_facts.h"
 #include "cli/options/model_options.h"
 #include "cli/report.h"
+#include "cli/surroundings.h"
 #include "cli/terminal/terminal.h"
+#include "host/model_facts.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "text/tokens/unicode.h"
@@ -73,8 +72,8 @@ Status judge(Listed& listed, const ModelsOptions& options, Backend& backend) {
     return {};
 }
 
-// Of those that fit the largest first: it is the best that runs. Of the others the one that misses it by
-// least.
+// The models that fit come first, the largest before others: it is the best that runs. Among the rest the one
+// that misses it by least.
 bool better(const Listed& a, const Listed& b) {
     if (a.rank != b.rank) return a.rank < b.rank;
     if (a.file.bytes != b.file.bytes) return (a.rank == Rank::fits) == (a.file.bytes > b.file.bytes);
@@ -177,7 +176,7 @@ int run_models(const std::vector<std::string>& arguments) {
     ModelsOptions models;
     Options options = declare(models);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (const Status usage = check_device_options(models.model); !usage) return fail(usage.error(), kUsage);
+    if (const Status usage = settle_device(models.model); !usage) return fail(usage.error(), kUsage);
     if (models.names) return print_names(models);
     const Result<int> code = list(models);
     return code ? code.value() : fail(code.error());

@@ -3,10 +3,10 @@
 #include "json/json.h"
 
 #include "base/control_group.h"
-#include "cli/find_model.h"
 #include "cli/options/model_options.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
+#include "cli/user_models.h"
 #include "memory/budget.h"
 
 #include <filesystem>
@@ -123,7 +123,7 @@ void say_report(const std::string& target, const QuantizeReport& report, double 
                         worst->name));
 }
 
-// What an importance matrix says nothing of.
+// Notes the tensors of which an importance matrix says nothing.
 void say_unmeasured(const QuantizeReport& report) {
     std::vector<std::string_view> whole;
     uint64_t experts = 0;
@@ -147,7 +147,7 @@ void say_unmeasured(const QuantizeReport& report) {
 
 Result<int> quantize_file(const QuantizeCommand& command, const Recipe& recipe) {
     const std::string& target = command.words[1];
-    const std::string path = RL_TRY(find_model(command.words[0]));
+    const std::string path = RL_TRY(find_user_model(command.words[0]));
     const Gguf source = RL_TRY(Gguf::open(path));
     std::optional<Importance> importance;
     if (!command.importance.empty()) importance = RL_TRY(read_importance(command.importance));

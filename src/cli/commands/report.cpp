@@ -3,9 +3,9 @@
 #include "base/os/child_process.h"
 #include "cli/anonymous.h"
 #include "cli/demo_model.h"
-#include "cli/find_model.h"
 #include "cli/options/model_options.h"
 #include "cli/terminal/terminal.h"
+#include "cli/user_models.h"
 #include "cli/version.h"
 #include "json/json.h"
 #include "text/tokens/unicode.h"
@@ -130,7 +130,7 @@ int run_report(const std::vector<std::string>& arguments) {
     Options options = declare(report);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     if (!report.model.empty()) {
-        const Result<std::string> path = find_model(report.model);
+        const Result<std::string> path = find_user_model(report.model);
         if (!path) return fail(path.error());
         report.model = path.value();
     }

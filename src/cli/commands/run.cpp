@@ -4,14 +4,15 @@
 #include "cli/commands/run_notes.h"
 #include "cli/commands/run_options.h"
 #include "cli/demo_model.h"
-#include "cli/expected_speed.h"
-#include "cli/fit_messages.h"
-#include "cli/messages.h"
 #include "cli/pull_model.h"
 #include "cli/report.h"
-#include "cli/rescue.h"
+#include "cli/surroundings.h"
 #include "cli/terminal/answer_view.h"
 #include "cli/text_size.h"
+#include "host/expected_speed.h"
+#include "host/fit_messages.h"
+#include "host/messages.h"
+#include "host/rescue.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "text/chat/tool_calls.h"
@@ -31,7 +32,7 @@ struct Input {
     std::vector<StrayBytes> stray;
 };
 
-// What the model reads, and how its answer is to be read.
+// The text that the model reads, and how its answer is to be read.
 struct Prompt {
     WrittenChat written;
     std::optional<ReasoningMarks> reasoning;
@@ -43,7 +44,8 @@ struct Prompt {
 Result<ChatRequest> chat_request(const RunOptions& run, const std::string& text) {
     ChatRequest request;
     if (!run.messages.empty()) {
-        request = RL_TRY(read_messages(text, run.messages == "-" ? "standard input" : run.messages));
+        request = RL_TRY(
+            read_messages(text, run.messages == "-" ? "standard input" : run.messages, terminal_notes()));
     } else {
         if (!run.system.empty())
             request.messages.push_back(
@@ -434,6 +436,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const Input& inp
         return show_prompt(run, model.tokenizer(), prompt);
     }
     RL_TRY(check_prompt(prompt.written.tokens, context));
+    note_demo_model(run.model);
     RL_TRY(place_model(loaded, run.model, context));
     Session session = RL_TRY(open_session(loaded, run.model, context));
     rescue_from_loss(session, loaded, run.model);
@@ -468,7 +471,7 @@ int run_once(const std::vector<std::string>& arguments) {
     if (run.sampling.unread) return fail(*run.sampling.unread);
     if (run.prompt.escapes)
         for (std::string& stop : run.generate.stops) stop = unescape(stop);
-    // As ollama does, where only a model is named.
+    // ollama chats, too, where only a model is named.
     const bool named_alone = run.model.remote
                                  ? arguments.size() == 2 && arguments[0].find('=') == std::string::npos
                                  : arguments.size() == 1 && !run.model.model.empty();

@@ -1,8 +1,8 @@
 #include "cli/commands/run_options.h"
 
 #include "cli/command.h"
-#include "cli/find_model.h"
 #include "cli/pull_model.h"
+#include "cli/user_models.h"
 #include "sample/chain.h"
 
 namespace redline::cli {
@@ -226,7 +226,7 @@ static Status check_forms(const Options& options, RunOptions& run) {
         run.form = PromptForm::raw;
     }
     const char* const raw = run.fim.given() ? "--fim, which has no turns" : "--raw, which has no turns";
-    // What speaks of turns implies the template, what speaks of plain text its absence.
+    // Options that speak of turns imply the template, those that speak of plain text its absence.
     for (const char* name : {"--system-prompt", "--messages", "--tools", "--chat-format", "--chat-template",
                              "--chat-template-kwargs", "--reasoning-effort", "--think"}) {
         if (!options.given(name)) continue;
@@ -248,7 +248,7 @@ static Status check_forms(const Options& options, RunOptions& run) {
 }
 
 Status check_usage(const Options& options, RunOptions& run) {
-    RL_TRY(check_device_options(run.model));
+    RL_TRY(settle_device(run.model));
     RL_TRY(check_options(run.sampling.sampler));
     if (run.cache_read_only && run.cache_file.empty())
         return error("--prompt-cache-ro means nothing without --prompt-cache: leave it out");

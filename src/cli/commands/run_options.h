@@ -1,8 +1,8 @@
 // The options of redline run.
 #pragma once
 
-#include "cli/chat_writer.h"
 #include "cli/commands/run_fim.h"
+#include "cli/options/chat_options.h"
 #include "cli/options/model_options.h"
 #include "cli/options/sampling_options.h"
 #include "cli/prompt.h"
@@ -10,7 +10,7 @@
 
 namespace redline::cli {
 
-// Whether the prompt goes into the model's chat template; automatic: if the model file has one.
+// A prompt goes into the model's chat template or not; automatic: it does if the model file has one.
 enum class PromptForm : uint8_t { automatic, chat, raw };
 
 struct RunOptions {
@@ -39,7 +39,7 @@ struct RunOptions {
 Options declare(RunOptions& run);
 // Takes the words for the model and the prompt that they are. Where that fails, `code` is the exit status.
 Status take_words(RunOptions& run, int& code);
-// What is wrong whatever the model. Brings options together that imply each other.
+// Refuses what is wrong whatever the model, and sets options that others imply.
 Status check_usage(const Options& options, RunOptions& run);
 
 }  // namespace redline::cli

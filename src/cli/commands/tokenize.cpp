@@ -1,11 +1,11 @@
 // redline tokenize: the tokens of a text, one per line. Reads no weights.
 #include "base/file.h"
 #include "cli/demo_model.h"
-#include "cli/find_model.h"
 #include "cli/options/model_options.h"
 #include "cli/prompt.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
+#include "cli/user_models.h"
 #include "gguf/gguf.h"
 #include "json/json.h"
 #include "text/tokens/tokenizer.h"
@@ -102,7 +102,7 @@ Error no_model(const TokenizeCommand& command, const Error& problem) {
 }
 
 Result<Tokenizer> open_tokenizer(const TokenizeCommand& command) {
-    const Result<std::string> found = find_model(command.model.model);
+    const Result<std::string> found = find_user_model(command.model.model);
     if (!found) return no_model(command, found.error());
     const std::string& path = found.value();
     const Gguf gguf = RL_TRY(Gguf::open(path));

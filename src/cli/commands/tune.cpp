@@ -2,14 +2,14 @@
 #include "measure/tune.h"
 
 #include "cli/commands/bench.h"
-#include "cli/commands/devices.h"
 #include "cli/commands/tune_whole.h"
 #include "cli/demo_model.h"
-#include "cli/find_model.h"
-#include "cli/load_plan.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
-#include "cli/tuned.h"
+#include "cli/user_models.h"
+#include "host/load_plan.h"
+#include "host/open_device.h"
+#include "host/tuned.h"
 #include "json/json.h"
 #include "measure/kernel_verdicts.h"
 
@@ -26,10 +26,11 @@ struct TuneCommandOptions {
     ModelOptions model;
     int64_t seconds = 0;  // per device; 0: as long as it takes
     bool prompts = true;
+    bool checks = true;  // kernels, before they are timed
     bool json = false;
 };
 
-// What was found on one device.
+// The findings on one device.
 struct TunedDevice {
     DeviceListing listing;
     std::string id, name, detail;
@@ -50,7 +51,7 @@ public:
     explicit TuneRun(const TuneCommandOptions& options) : options_(options) {}
 
     Result<int> run() {
-        path_ = RL_TRY(find_model(options_.model.model));
+        path_ = RL_TRY(find_user_model(options_.model.model));
         const uint64_t context =
             options_.model.context > 0 ? uint64_t(options_.model.context) : options_.model.default_context;
         model_ = std::make_unique<Model>(RL_TRY(Model::inspect(path_, context)));
@@ -77,18 +78,18 @@ private:
     }
 
     Status tune_on(const DeviceChoice& choice, bool compared) {
-        ModelOptions own = options_.model;
-        own.tuned = false;
-        const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, own));
+        HostOptions plain = options_.model;
+        plain.tuned = false;
+        const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, plain));
         TunedDevice& device = devices_.emplace_back();
         device.listing = listing_of(choice).value_or(DeviceListing{choice.backend, "", true, "", {}});
         device.id = choice.backend;
         device.name = backend->device().name;
         device.detail = backend->device().detail;
-        const SessionOptions session = session_options(own, backend->device(), context_);
-        if (own.kernel_check != KernelCheck::never)
-            RL_TRY(check_kernels(*model_, *backend, session, cache_folder(),
-                                 own.kernel_check == KernelCheck::always));
+        const SessionOptions session = session_options(plain, backend->device(), context_);
+        if (options_.checks)
+            RL_TRY(check_kernels(*model_, *backend, session, options_.model.cache_folder,
+                                 plain.kernel_check == KernelCheck::always));
         note_demo_model(options_.model);
         if (!options_.json) out_.write(head_of(device));
         const std::unique_ptr<TuneClock> clock = steady_clock();
@@ -98,11 +99,13 @@ private:
         how.cancel = interrupts_.flag();
         Result<Tuning> tuning = tune(*model_, *backend, session, *clock, how, [&](const TunedKernel& kernel) {
             if (!options_.json) out_.write(row_of(kernel));
-            return cache_folder().empty() ? Status() : keep_tuned(cache_folder(), *backend, {&kernel, 1});
+            return options_.model.cache_folder.empty()
+                       ? Status()
+                       : keep_tuned(options_.model.cache_folder, *backend, {&kernel, 1});
         });
         if (!tuning) return tuning.error();
         device.tuning = std::move(tuning).value();
-        note_wrong_variants(device.tuning.kernels, device.id);
+        note_wrong_variants(device.tuning.kernels, device.id, *options_.model.notes);
         if (!options_.json) out_.write(sum_of(device));
         if ((compared || better(device.tuning) > 0) && !interrupts_.raised())
             RL_TRY(measure_whole(device, *backend, session, compared));
@@ -133,7 +136,7 @@ private:
         device.speed = RL_TRY(Result<ModelSpeed>(speed));
         if (!options_.json)
             out_.write(fmt::format("with them {} makes {}\n", device.id, device.speed->text()));
-        return keep_speed(path_, device.listing, *device.speed);
+        return keep_speed(path_, device.listing, *device.speed, options_.model.cache_folder);
     }
 
     Status check_whole(TunedDevice& device, Backend& backend, const SessionOptions& settings) {
@@ -150,8 +153,8 @@ private:
         for (const RowClass rows : slower)
             note(fmt::format("steps of {} are slower with these variants as a whole: they are not taken",
                              row_class_name(rows)));
-        if (slower.empty() || cache_folder().empty()) return {};
-        return keep_tuned(cache_folder(), backend, device.tuning.kernels);
+        if (slower.empty() || options_.model.cache_folder.empty()) return {};
+        return keep_tuned(options_.model.cache_folder, backend, device.tuning.kernels);
     }
 
     Result<ModelSpeed> speed_of(const SessionOptions& settings) {
@@ -238,7 +241,8 @@ private:
             }
             devices.push_back(std::move(row));
         }
-        return {{"model", path_}, {"file", cache_folder() + "/tuning.json"}, {"devices", devices}};
+        return {
+            {"model", path_}, {"file", options_.model.cache_folder + "/tuning.json"}, {"devices", devices}};
     }
 
     const TuneCommandOptions& options_;
@@ -295,7 +299,8 @@ int run_tune(const std::vector<std::string>& arguments) {
     TuneCommandOptions tune;
     Options options = declare(tune);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    Status usage = check_device_options(tune.model);
+    tune.checks = !options.given("--no-self-test");
+    Status usage = settle_device(tune.model);
     if (usage && tune.model.device == "cpu")
         usage = error("--device cpu: kernels of the CPU have no variants to measure");
     if (!usage) return fail(usage.error(), kUsage);

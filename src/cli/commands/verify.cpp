@@ -1,13 +1,13 @@
 // redline verify: whether a model computes the same on a device as on the CPU.
-#include "cli/commands/devices.h"
 #include "cli/commands/verify_batches.h"
 #include "cli/demo_model.h"
-#include "cli/find_model.h"
-#include "cli/kernel_check.h"
-#include "cli/load_plan.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
+#include "cli/user_models.h"
 #include "engine/output_check.h"
+#include "host/kernel_check.h"
+#include "host/load_plan.h"
+#include "host/open_device.h"
 #include "json/json.h"
 #include "measure/agreement.h"
 #include "plan/kernel_key.h"
@@ -25,7 +25,7 @@ struct VerifyOptions {
     bool json = false;
 };
 
-// What one device gave, beside the reference.
+// The results of one device, beside the reference.
 struct Verified {
     std::string id, name, detail;
     Agreement agreement;
@@ -42,7 +42,7 @@ public:
     explicit Verification(const VerifyOptions& options) : options_(options) {}
 
     Result<int> run() {
-        path_ = RL_TRY(find_model(options_.model.model));
+        path_ = RL_TRY(find_user_model(options_.model.model));
         model_ = std::make_unique<Model>(RL_TRY(Model::inspect(path_, options_.model.default_context)));
         const std::vector<DeviceChoice> devices = RL_TRY(choose());
         note_unsplit(options_.model, *model_, devices[0].backend);
@@ -94,10 +94,10 @@ private:
     }
 
     Result<std::unique_ptr<Backend>> open_reference() {
-        ModelOptions own = options_.model;
-        own.memory = 0;
-        if (plain_) own.level = "portable";
-        return open_device({"cpu", "", "the reference"}, own);
+        HostOptions reference = options_.model;
+        reference.memory = 0;
+        if (plain_) reference.level = "portable";
+        return open_device({"cpu", "", "the reference"}, reference);
     }
 
     Status compute_reference() {
@@ -117,45 +117,46 @@ private:
     }
 
     Status look_at(const DeviceChoice& device) {
-        Verified& own = verified_.emplace_back();
-        own.id = device.device.find_first_not_of("0123456789") == std::string::npos && !device.device.empty()
-                     ? device.backend + ":" + device.device
-                     : device.backend;
+        Verified& entry = verified_.emplace_back();
+        entry.id =
+            device.device.find_first_not_of("0123456789") == std::string::npos && !device.device.empty()
+                ? device.backend + ":" + device.device
+                : device.backend;
         std::unique_ptr<Backend> backend = RL_TRY(open_device(device, options_.model));
-        // As a session would compute; --no-self-test looks at all kernels.
-        if (!RL_TRY(put_wrong_aside(*model_, *backend, own.id, options_.model, session_)))
+        // A session would compute so; --no-self-test looks at all kernels.
+        if (!RL_TRY(put_wrong_aside(*model_, *backend, entry.id, options_.model, session_)))
             backend = RL_TRY(open_device(device, options_.model));
-        own.name = backend->device().name;
-        own.detail = backend->device().detail;
-        own.put_aside = backend->refused();
+        entry.name = backend->device().name;
+        entry.detail = backend->device().detail;
+        entry.put_aside = backend->refused();
         RL_TRY(place(*backend));
-        const Status done = compare_on(own);
+        const Status done = compare_on(entry);
         model_->unload();
-        if (!done || own.agreement.agrees) return done;
-        return find_parting(own);
+        if (!done || entry.agreement.agrees) return done;
+        return find_parting(entry);
     }
 
-    Status compare_on(Verified& own) {
+    Status compare_on(Verified& device) {
         const auto logits = RL_TRY(check_logits_of(*model_, texts_, session_, interrupts_.flag()));
         const double bound = rounding_bound(reference_roundings_, RL_TRY(roundings(*model_, session_)));
-        own.agreement =
+        device.agreement =
             compare_logits(reference_, logits, model_->usable_vocab(), bound, model_->config().experts > 0);
-        if (!own.agreement.agrees)
-            trace_ = RL_TRY(
-                trace_token(*model_, texts_[own.agreement.worst_text], own.agreement.worst_token, session_));
-        own.batches = RL_TRY(batches_->look_at(model_->backend().device(), interrupts_.flag()));
+        if (!device.agreement.agrees)
+            trace_ = RL_TRY(trace_token(*model_, texts_[device.agreement.worst_text],
+                                        device.agreement.worst_token, session_));
+        device.batches = RL_TRY(batches_->look_at(model_->backend().device(), interrupts_.flag()));
         return {};
     }
 
     // The worst token is computed again here, with all that lies between.
-    Status find_parting(Verified& own) {
+    Status find_parting(Verified& device) {
         const std::unique_ptr<Backend> cpu = RL_TRY(open_reference());
         RL_TRY(place(*cpu));
         const auto traced =
-            trace_token(*model_, texts_[own.agreement.worst_text], own.agreement.worst_token, session_);
+            trace_token(*model_, texts_[device.agreement.worst_text], device.agreement.worst_token, session_);
         model_->unload();
         if (!traced) return traced.error();
-        own.parting = first_parting(traced.value(), trace_, own.agreement.bound);
+        device.parting = first_parting(traced.value(), trace_, device.agreement.bound);
         return {};
     }
 
@@ -293,7 +294,7 @@ int run_verify(const std::vector<std::string>& arguments) {
     VerifyOptions verify;
     Options options = declare(verify);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (const Status usage = check_device_options(verify.model); !usage) return fail(usage.error(), kUsage);
+    if (const Status usage = settle_device(verify.model); !usage) return fail(usage.error(), kUsage);
     if (const Status found = take_demo_model(verify.model); !found) return fail(found.error());
     const Result<int> code = Verification(verify).run();
     return code ? code.value() : fail(code.error());

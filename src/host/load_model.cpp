@@ -1,0 +1,144 @@
+#include "host/load_model.h"
+
+#include "host/file_notes.h"
+#include "host/find_model.h"
+#include "host/kernel_check.h"
+#include "host/load_plan.h"
+#include "host/model_facts.h"
+#include "host/open_device.h"
+#include "host/quick_tune.h"
+#include "host/tuned.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace redline {
+
+using Clock = std::chrono::steady_clock;
+
+static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Result<LoadedModel> inspect_model(const HostOptions& options) {
+    const auto start = Clock::now();
+    LoadedModel loaded;
+    const std::string path = RL_TRY(find_model(options.model, options.stores, *options.notes));
+    loaded.device.choice = RL_TRY(choose_device(options.device));
+    if (options.device.empty() && options.tuned)
+        loaded.device.choice = faster_choice(path, std::move(loaded.device.choice), options.cache_folder);
+    loaded.cache = options.cache;
+    const uint64_t context = options.context < 0 ? options.default_context : uint64_t(options.context);
+    loaded.model = std::make_unique<Model>(RL_TRY(Model::inspect(path, context)));
+    loaded.speed.load_seconds = seconds_since(start);
+    return loaded;
+}
+
+Status open_for(LoadedModel& loaded, const HostOptions& options) {
+    loaded.device.backend = RL_TRY(open_best(loaded.device.choice, options));
+    if (loaded.device.name() == "cpu" && options.streams.value_or(false))
+        options.notes->note(fmt::format("{}: no GPU is used, so that prompts are computed on the CPU",
+                                        options.names->stream));
+    return {};
+}
+
+Result<std::unique_ptr<Backend>> open_again(const LoadedModel& loaded, const HostOptions& options) {
+    HostOptions same = options;
+    if (!loaded.device.vulkan_level.empty()) same.vulkan_level = loaded.device.vulkan_level;
+    std::unique_ptr<Backend> backend = RL_TRY(open_device(loaded.device.choice, same));
+    backend->refuse(loaded.device.refused);
+    return backend;
+}
+
+static std::vector<std::string> file_notes(const Model& model, const Backend& backend) {
+    std::vector<std::string> notes = model.notes();
+    for (const std::string& warning : model.tokenizer().warnings()) notes.push_back(warning);
+    for (const std::string& line : describe_decoding(model.file_weights(), backend)) notes.push_back(line);
+    return notes;
+}
+
+Status place_model(LoadedModel& loaded, const HostOptions& options, uint64_t context, uint32_t outputs) {
+    const auto start = Clock::now();
+    if (!loaded.device.backend) RL_TRY(open_for(loaded, options));
+    if (context > 0) {
+        RL_TRY(check_kernels(loaded, options, context, outputs));
+        RL_TRY(quick_tune(loaded, options, context, outputs));
+        const DeviceInfo& device = loaded.device.backend->device();
+        RL_TRY(plan_load(loaded, options, session_options(options, device, context, outputs)));
+    }
+    if (!loaded.split) {
+        Work loading(*options.notes, "loading");
+        RL_TRY(loaded.model->place(*loaded.device.backend,
+                                   [&](uint64_t done, uint64_t total) { loading.update(done, total); }));
+    }
+    say_file_notes(loaded.model->gguf().path(), file_notes(*loaded.model, *loaded.device.backend),
+                   options.cache_folder, *options.notes);
+    loaded.speed.load_seconds += seconds_since(start);
+    return {};
+}
+
+Result<LoadedModel> load_model(const HostOptions& options) {
+    LoadedModel loaded = RL_TRY(inspect_model(options));
+    note_unsplit(options, *loaded.model, loaded.device.name());
+    RL_TRY(place_model(loaded, options, 0));
+    return loaded;
+}
+
+// For the whole model on the device, unless next to no context would fit and the model can be split.
+static Result<uint64_t> context_that_fits(LoadedModel& loaded, const HostOptions& options) {
+    if (!loaded.device.backend) RL_TRY(open_for(loaded, options));
+    const uint64_t most = loaded.model->config().train_context;
+    const DeviceInfo& device = loaded.device.backend->device();
+    const bool asked = loaded.device.name() != "cpu" && asks_split(options, *loaded.model);
+    uint64_t context = 0;
+    if (!asked)
+        context = RL_TRY(largest_context(*loaded.model, *loaded.device.backend,
+                                         session_options(options, device, most), most));
+    if (asked || context < std::min(options.default_context, most)) {
+        const uint64_t split = RL_TRY(split_context(loaded, options, most));
+        if (split > context) {
+            if (split < most)
+                options.notes->note(fmt::format(
+                    "a context of {} tokens is taken, with which the model fits {}; it was trained "
+                    "for {}, and {} asks for another",
+                    split, asked ? "as it is split" : "once it is split", most,
+                    options.names->with(options.names->context, "N")));
+            return split;
+        }
+    }
+    if (context == 0)
+        return error("{}: no context fits into the {} that {} offers. A smaller quantization or model would",
+                     loaded.model->gguf().path(), device.memory.text(), device.name);
+    if (context < most)
+        options.notes->note(
+            fmt::format("a context of {} tokens is the most that fits into {}; the model was trained for {}",
+                        context, device.memory.text(), most));
+    return context;
+}
+
+Result<uint64_t> choose_context(LoadedModel& loaded, const HostOptions& options) {
+    const Config& config = loaded.model->config();
+    if (options.context == 0) return context_that_fits(loaded, options);
+    if (options.context < 0) return std::min(options.default_context, config.train_context);
+    if (uint64_t(options.context) > config.train_context)
+        options.notes->note(fmt::format(
+            "the model was trained for {} tokens of context; beyond them, of the {} asked for, its "
+            "text may turn to nonsense",
+            config.train_context, options.context));
+    return uint64_t(options.context);
+}
+
+Result<Session> open_session(const LoadedModel& loaded, const HostOptions& options, uint64_t context,
+                             uint32_t outputs) {
+    SessionOptions session = session_options(options, loaded.device.backend->device(), context, outputs);
+    if (!loaded.split) return Session::create(*loaded.model, session);
+    Work loading(*options.notes, "loading");
+    session.placements = loaded.split.placements;
+    session.stream_rows = loaded.split.stream_rows;
+    session.stream_expected = {loaded.split.cpu_row_seconds,
+                               [notes = options.notes](const std::string& slow) { notes->note(slow); }};
+    session.progress = [&](uint64_t done, uint64_t total) { loading.update(done, total); };
+    return Session::create(*loaded.model, session);
+}
+
+}  // namespace redline
