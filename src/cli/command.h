@@ -1,4 +1,4 @@
-// What a command of the program is. Commands are the only code that prints: text and reports to stdout,
+// The commands of the program. They are the only code that prints: text and reports to stdout,
 // everything else to stderr. Exit codes: 0 done, 1 the world was wrong (a file is missing, a download
 // failed), 2 the command line was, 3 the device that was asked for cannot be had, 4 the answer was cut before
 // its grammar or schema was complete, Interrupts::code() interrupted.
@@ -18,7 +18,7 @@ enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kNoDevice = 3, kCut = 
 struct Command {
     std::string_view name;
     std::string_view summary;  // one line for `redline --help`
-    // `arguments` are those after the command's name. Handles its own --help.
+    // `arguments` are those after the command's name; --help is one of them.
     int (*run)(const std::vector<std::string>& arguments);
 };
 

@@ -131,8 +131,8 @@ Result<WrittenChat> Conversation::make_room(std::span<const ChatMessage> message
             "the conversation, now {} tokens, fills the context of {}: /clear begins anew, -c makes more "
             "room, --context-policy drop lets the model read the latest turns only",
             written.tokens.size(), context);
-    // What is left is read anew: down to half of the context at once, so that it happens rarely. After a cut,
-    // or in a larger context, there may be room for older turns again.
+    // The turns that are left are read anew: down to half of the context at once, so that it happens rarely.
+    // After a cut, or in a larger context, there may be room for older turns again.
     const bool full = options_.policy == ContextPolicy::drop && written.tokens.size() + room > context;
     const bool sparse = unread > 0 && written.tokens.size() < context / 4;
     if (full || sparse) {
@@ -182,7 +182,7 @@ GenerateOptions Conversation::generate_options() const {
 
 namespace {
 
-// As generate() writes them behind `previous`.
+// The text that generate() writes for them behind `previous`.
 std::string text_of(std::span<const Token> tokens, Token previous, const Tokenizer& tokenizer,
                     const GenerateOptions& options) {
     std::string text;

@@ -15,7 +15,7 @@ struct ChatMessage {
     std::string reasoning;  // of an assistant, before its answer
 };
 
-// As chat templates and OpenAI's clients have them; reasoning is their "reasoning_content".
+// A message as chat templates and OpenAI's clients have it; reasoning is their "reasoning_content".
 nlohmann::ordered_json messages_json(std::span<const ChatMessage> messages);
 
 struct SavedConversation {

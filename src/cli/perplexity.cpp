@@ -65,9 +65,9 @@ Result<Perplexity> measure_perplexity(Session& session, std::span<const Token> t
     Perplexity total;
     for (uint64_t i = 0; i < tokens.size() / chunk; ++i) {
         const auto part = tokens.subspan(size_t(i * chunk), size_t(chunk));
-        std::vector<Token> own(part.begin(), part.end());
-        if (tokenizer.adds_bos()) own[0] = tokenizer.bos();
-        const Status scored = score_chunk(session, own, total, cancel);
+        std::vector<Token> chunk_tokens(part.begin(), part.end());
+        if (tokenizer.adds_bos()) chunk_tokens[0] = tokenizer.bos();
+        const Status scored = score_chunk(session, chunk_tokens, total, cancel);
         if (cancel && cancel->load()) {
             total.cancelled = true;
             return total;

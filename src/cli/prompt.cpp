@@ -88,8 +88,8 @@ static std::string without_last_line_end(std::string text) {
     return text;
 }
 
-// Whether standard input is read although the prompt has another part. A file is, unless somebody has read a
-// part of it, as "while read" has. A pipe or socket is, unless it is the parent's, or neither data nor its
+// True where standard input is read although the prompt has another part. A file is, unless somebody has read
+// a part of it, as "while read" has. A pipe or socket is, unless it is the parent's, or neither data nor its
 // end come for a while: one that is open for ever must not block a prompt that is complete.
 static bool is_for_prompt() {
     constexpr int kPatienceMs = 3000;  // a program that makes the data may take a moment to start

@@ -8,7 +8,7 @@
 namespace redline::cli {
 
 // An error where so many bytes cannot fit into the context, whatever they are: a token has a few at most.
-// Of texts of some megabytes the tokens are counted all the same, which says more. `what` begins the
+// The tokens of texts of some megabytes are counted all the same, which says more. `what` begins the
 // sentence.
 Status check_text_size(const Model& model, std::string_view what, uint64_t bytes, uint64_t context);
 

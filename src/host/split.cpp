@@ -20,20 +20,20 @@ size_t first_step(const Plan& plan, uint32_t all, uint32_t layers) {
 
 // The matrices of experts, of which there are several.
 std::vector<Weight> expert_weights(const Plan& plan, const Op& op) {
-    std::vector<Weight> own;
+    std::vector<Weight> found;
     if (const auto* block = std::get_if<ExpertBlock>(&op))
-        own = {block->gated.gate, block->gated.up, block->linear.w};
-    if (const auto* gated = std::get_if<ExpertGated>(&op)) own = {gated->gate, gated->up};
-    if (const auto* linear = std::get_if<ExpertLinear>(&op)) own = {linear->w};
-    std::erase_if(own, [&](Weight w) { return plan.weight(w).tensor.shape.count < 2; });
-    return own;
+        found = {block->gated.gate, block->gated.up, block->linear.w};
+    if (const auto* gated = std::get_if<ExpertGated>(&op)) found = {gated->gate, gated->up};
+    if (const auto* linear = std::get_if<ExpertLinear>(&op)) found = {linear->w};
+    std::erase_if(found, [&](Weight w) { return plan.weight(w).tensor.shape.count < 2; });
+    return found;
 }
 
 std::vector<Weight> expert_weights(const Plan& plan, const Block& block) {
     std::vector<Weight> all;
     for (size_t i = block.first; i < block.last; ++i) {
-        const std::vector<Weight> own = expert_weights(plan, plan.steps[i].op);
-        all.insert(all.end(), own.begin(), own.end());
+        const std::vector<Weight> weights = expert_weights(plan, plan.steps[i].op);
+        all.insert(all.end(), weights.begin(), weights.end());
     }
     return all;
 }
@@ -117,13 +117,14 @@ public:
         return unused;
     }
 
-    // What reads a cache goes where the first is that uses it. The layers of what moved come back.
+    // Steps that read a cache go to the place of the first that uses it. Returns the layers of those that
+    // moved.
     std::vector<uint32_t> follow_caches() {
         std::vector<std::optional<bool>> homes(plan_.caches.size());  // of each cache: whether it is the CPU
         std::vector<uint32_t> moved;
         for (const Block& block : blocks_) {
             const bool before = on_cpu_[block.first];
-            std::optional<bool> home;  // of the first cache that is not its own
+            std::optional<bool> home;  // place of the first cache that it shares
             std::vector<Cache> used;
             for (size_t i = block.first; i < block.last; ++i)
                 for (const Cache cache : caches_of(plan_.steps[i].op)) used.push_back(cache);
@@ -173,17 +174,17 @@ private:
         std::vector<Together> users(plan_.caches.size(), {layers_, 0});
         for (const Step& step : plan_.steps)
             for (const Cache cache : caches_of(step.op)) {
-                Together& own = users[size_t(cache.index)];
-                own = {std::min(own.first, step.layer), std::max(own.last, step.layer + 1)};
+                Together& group = users[size_t(cache.index)];
+                group = {std::min(group.first, step.layer), std::max(group.last, step.layer + 1)};
             }
         Together all{layer, layer};
         for (bool grows = true; grows;) {
             grows = false;
-            for (const Together& own : users) {
-                const bool apart = (own.first < all.first && all.first < own.last) ||
-                                   (own.first < all.last && all.last < own.last);
+            for (const Together& group : users) {
+                const bool apart = (group.first < all.first && all.first < group.last) ||
+                                   (group.first < all.last && all.last < group.last);
                 if (!apart) continue;
-                all = {std::min(all.first, own.first), std::max(all.last, own.last)};
+                all = {std::min(all.first, group.first), std::max(all.last, group.last)};
                 grows = true;
             }
         }
@@ -197,7 +198,7 @@ private:
         }
     }
 
-    // The embedding is a block of its own, and of no layer.
+    // The embedding is a separate block, and of no layer.
     bool has_layer(const Block& block, uint32_t layer) const {
         for (size_t i = std::max<size_t>(block.first, 1); i < block.last; ++i)
             if (plan_.steps[i].layer == layer) return true;
@@ -258,9 +259,9 @@ Result<Split> split_model(const Model& model, const EngineOptions& options, Back
     split.counts = places.counts();
     split.placements = places.placements(cpu, device);
     split.backends = backends_of(split.placements);
-    EngineOptions own = options;
-    own.placements = split.placements;
-    split.needs = RL_TRY(memory_needs(model, own));
+    EngineOptions placed = options;
+    placed.placements = split.placements;
+    split.needs = RL_TRY(memory_needs(model, placed));
     return split;
 }
 
@@ -276,7 +277,7 @@ bool fits(const Split& split) {
     return shared <= shared_budget;
 }
 
-// Whether the device has room for its part.
+// True where the device has room for its part.
 static bool fits_device(const Split& split, const Backend& device) {
     for (size_t i = 0; i < split.needs.size(); ++i)
         if (split.backends[i] == &device) return split.needs[i].total() <= device.device().memory.bytes;
@@ -320,11 +321,11 @@ Result<Split> fitting_split(const Model& model, const EngineOptions& options, Ba
 Result<uint64_t> fitting_context(const Model& model, const EngineOptions& options, Backend& cpu,
                                  Backend& device, const SplitWish& from, std::optional<Yield> yield) {
     constexpr uint64_t kGrain = 256;
-    EngineOptions own = options;
+    EngineOptions trial = options;
     const auto has_room = [&](uint64_t context) -> Result<bool> {
-        own.context = context;
-        if (yield) return fitting_split(model, own, cpu, device, from, *yield).ok();
-        const Result<Split> split = split_model(model, own, cpu, device, from);
+        trial.context = context;
+        if (yield) return fitting_split(model, trial, cpu, device, from, *yield).ok();
+        const Result<Split> split = split_model(model, trial, cpu, device, from);
         if (!split && context <= kGrain) return split.error();
         return split && fits(split.value());  // a device may have no buffers for so long a cache
     };

@@ -7,14 +7,15 @@
 
 namespace redline {
 
-// Where tensors are whose names have the pattern in them, a regular expression of std::regex.
+// Places the tensors whose names match the pattern, a regular expression of std::regex.
 struct TensorRule {
     std::string pattern;
     bool on_cpu = false;
 };
 
-// What is to be where. Only whole blocks of the plan move (see blocks()), and the steps of a layer's experts.
-// Where these are one step with their norm and router (ExpertBlock), the two go along.
+// The wish of a user for where layers, experts and tensors are. Only whole blocks of the plan move (see
+// blocks()), and the steps of a layer's experts. Where these are one step with their norm and router
+// (ExpertBlock), the two go along.
 struct SplitWish {
     // On the device: the last ones, and what follows them; the nearest number where layers share caches.
     uint32_t layers = UINT32_MAX;
@@ -44,10 +45,10 @@ struct Split {
 // An error where the model cannot be cut so, with what would work.
 Result<Split> split_model(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device,
                           const SplitWish& wish);
-// Whether all parts fit. What devices offer that share the host's memory is counted once.
+// True where all parts fit. Memory of the host that two devices share is counted once.
 bool fits(const Split& split);
 
-// What may go to the CPU until the rest fits on the device.
+// The order in which parts go to the CPU until the rest fits on the device.
 enum class Yield : uint8_t {
     layers,         // whole ones, the first first
     experts,        // those of the first layers first
@@ -74,7 +75,7 @@ using Bandwidth = std::function<double(const Backend&)>;
 Result<double> most_tokens_per_second(const Model& model, const EngineOptions& options,
                                       std::span<const Placement> placements, const Bandwidth& bandwidth,
                                       uint64_t position);
-// What is known of a backend's device; bytes_per_second is 0 where it is not.
+// Looks up the pace of a backend's device; its bytes_per_second is 0 where it is not known.
 using PaceOf = std::function<DecodePace(const Backend&)>;
 // Tokens per second to expect of these parts, likewise: each has its run, its steps and what they read, and
 // no two run at a time; each time that the next one is at another place, that of the next token, too, takes

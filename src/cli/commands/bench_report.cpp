@@ -13,7 +13,7 @@ static double mean(const std::vector<double>& values) {
     return values.empty() ? 0.0 : std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
 }
 
-// Of a sample: divided by n - 1.
+// The standard deviation of a sample: divided by n - 1.
 static double deviation(const std::vector<double>& values) {
     if (values.size() < 2) return 0.0;
     const double center = mean(values);

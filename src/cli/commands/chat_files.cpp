@@ -36,7 +36,7 @@ Status Talk::resume() {
     if (unsaved) taken = said ? take_journal(said.value(), journal_of(from)) : said.error();
     if (!taken) RL_TRY(pass_over_journal(taken.error(), saved));
     if (keeps_what_it_reads() && (!unsaved || !taken)) in_file_ = conversation_.changes();
-    // What the user asks for now goes before what was so then.
+    // The user's present wishes go before those of that time.
     const uint32_t seed = options_.conversation.sampling.sampler.seed;
     if (seed != SamplerOptions().seed) conversation_.options().sampling.sampler.seed = seed;
     if (!options_.system.empty()) conversation_.set_system(options_.system);

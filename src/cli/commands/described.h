@@ -1,11 +1,11 @@
-// The commands' own tables of options, for what is written from them.
+// The tables of options of all commands, from which the manual and completions are written.
 #pragma once
 
 #include "cli/options/options.h"
 
 namespace redline::cli {
 
-// Of every command, in the order of the overview. They are for reading: what they set is gone.
+// The options of every command, in the order of the overview. They are for reading: what they set is gone.
 std::vector<Options> described_commands();
 
 std::string bash_completion(const std::vector<Options>& commands);

@@ -21,8 +21,8 @@ struct WholeGains {
 // How many tokens are read: a short prompt, tokens behind it one by one, then a few at a time, then some, and
 // a prompt of two batches where the short one takes little time.
 uint64_t whole_context(uint32_t batch);
-// Of a model that is placed on the backend, which uses the tuned kernels, as it does afterwards. `tokens`: as
-// many as whole_context() says. Takes `seconds` or a little longer, but at least three turns.
+// Measures a model that is placed on the backend, which uses the tuned kernels, as it does afterwards.
+// `tokens`: as many as whole_context() says. Takes `seconds` or a little longer, but at least three turns.
 Result<WholeGains> whole_gains(const Model& model, Backend& backend, const SessionOptions& settings,
                                std::span<const Token> tokens, double seconds, TuneClock& clock,
                                const std::atomic<bool>* cancel);

@@ -27,7 +27,7 @@ struct BatchReads {
     bool agrees() const;
     // Rows below a device's in the table of verify.
     std::string rows() const;
-    // What differs, and what helps; empty: nothing.
+    // Names the differences, and what helps; empty: there are none.
     std::string text(const std::string& device) const;
     Json as_json() const;
 };
@@ -55,7 +55,7 @@ private:
 
 // One row of verify's table.
 std::string agreement_row(const std::string& id, bool agrees, const Agreement& agreement);
-// What of an agreement is JSON: what is not finite is null.
+// An agreement as JSON: numbers that are not finite are null.
 Json agreement_json(const Agreement& agreement);
 Json finite(double value);
 

@@ -87,7 +87,7 @@ constexpr ForeignOption kForeign[] = {
     {"--no-jinja", 0, "templates are interpreted: --chat-format NAME writes turns in a built-in format"},
     {"--skip-chat-parsing --no-skip-chat-parsing --nowordwrap --insecure --offline"},
     {"--reasoning-format --keepalive --ttl --identifier", 1},
-    {"--reasoning-budget-message", 1, "the reasoning is ended by the model's own mark: leave it out"},
+    {"--reasoning-budget-message", 1, "the reasoning is ended by the model's mark: leave it out"},
     {"-rea --reasoning", kMaybe, "--think on|off|hide does that"},
     {"-bf --binary-file", 1, "-f FILE reads a file, as text"},
     {"-sysf --system-prompt-file", 1, "-sys \"$(cat FILE)\" does the same"},
@@ -106,7 +106,7 @@ constexpr ForeignOption kForeign[] = {
     // Sampling.
     {"--grammar --grammar-file -j --json-schema -jf --json-schema-file --format", 1, kNoGrammar},
     {"--adaptive-target --adaptive-decay", 1, "there is no such sampler: --samplers lists those there are"},
-    // What is said.
+    // The message.
     {"--perf --no-perf --show-timings --no-show-timings --log-disable --log-jsonl --no-log-jsonl "
      "--log-verbose"},
     {"--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps"},

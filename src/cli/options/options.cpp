@@ -137,7 +137,7 @@ Error Options::unknown(const std::string& argument) const {
     if (foreign_) known.emplace_back("--version");  // which redline takes without a command
     for (const Option& option : options_)
         for (const std::string& one : option.names) known.push_back(one);
-    // Of a single letter every other is one edit away.
+    // Every letter is one edit away from every other.
     const size_t begin = name.find_first_not_of('-');
     const bool vague = begin == std::string::npos || name.size() - begin < 2;
     std::string hint = vague ? "" : nearest_name(name, known);
@@ -169,7 +169,7 @@ Result<bool> Options::take_foreign(const std::string& name) {
     return true;
 }
 
-// Whether a word is one of "[all|auto|N]".
+// True where a word is one of "[all|auto|N]".
 static bool is_optional_value(std::string_view listed, const std::string& word) {
     for (std::string_view rest = listed.substr(1, listed.size() - 2); !rest.empty();) {
         const size_t end = std::min(rest.find('|'), rest.size());

@@ -22,7 +22,7 @@ Result<double> parse_real(std::string_view text);
 // "12G", "800M", "1.5GiB": 1024 bytes are a K.
 Result<uint64_t> parse_bytes(std::string_view text);
 
-// What stands between blanks.
+// The words of a text, with blanks between them.
 std::vector<std::string> split_words(std::string_view text);
 
 class Options {
@@ -30,7 +30,7 @@ public:
     // `usage` is one line each, without "redline".
     Options(std::string_view command, std::string_view summary, std::vector<std::string> usage);
 
-    // What follows is listed under this title.
+    // Options that are declared from here on are listed under this title.
     void group(std::string title) { group_ = std::move(title); }
     // At the end of the help.
     void example(std::string line) { examples_.push_back(std::move(line)); }
@@ -41,7 +41,8 @@ public:
     void flag(std::string_view names, std::string help, bool& target, bool value = true);
     void flag(std::string_view names, std::string help, std::function<void()> set);
     void text(std::string_view names, std::string value, std::string help, std::string& target);
-    // As text, and an empty one is refused: an unset variable of a script must not mean the default.
+    // The same as text(), but an empty value is refused: an unset variable of a script must not mean the
+    // default.
     void name(std::string_view names, std::string value, std::string help, std::string& target);
     // Anything else that takes a value, or two, where `value` has a blank; called once for each value, in
     // order.
@@ -61,13 +62,13 @@ public:
     void number(std::string_view names, std::string help, float& target);
     // The option declared last is one that people use: --help lists it with this line of help.
     void common(std::string brief) { options_.back().brief = std::move(brief); }
-    // What is no option: called once for each, in order. Without it these are errors.
+    // Takes each argument that is no option, in order. Without it these are errors.
     void words(Take take) { word_ = std::move(take); }
     // One that is no option is what this option takes: the model of "info FILE".
     void word_is(std::string name) { word_option_ = std::move(name); }
     // llama.cpp's options that are not here are known, too: noted, or refused with what there is instead.
     void knows_foreign() { foreign_ = true; }
-    // Of those, names that are noted here although another command refuses them.
+    // Names of llama.cpp's options that are noted here although another command refuses them.
     void accepts(std::string_view names);
 
     bool given(std::string_view name) const { return given_.count(std::string(name)) > 0; }

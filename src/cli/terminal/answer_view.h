@@ -1,5 +1,5 @@
-// What a user sees of an answer while it comes: wrapped and without control characters on a terminal, as it
-// is in a pipe; and a line that tells how far the reading of a long message is.
+// The view that a user has of an answer while it comes: wrapped and without control characters on a terminal,
+// as it is in a pipe; and a line that tells how far the reading of a long message is.
 #pragma once
 
 #include "cli/terminal/terminal.h"
@@ -17,12 +17,12 @@ public:
 
     // False when nothing more can be written.
     bool put(std::string_view text);
-    // What a model thinks before it answers: dim where the terminal has colours, and in a pipe not a part of
-    // the output but of what is said on standard error.
+    // The reasoning of a model before it answers: dim where the terminal has colours, and in a pipe not a
+    // part of the output but of what is said on standard error.
     bool put_reasoning(std::string_view text);
     // An answer is a line of the output at least, so that a pipe can tell them apart.
     void end();
-    // As end() where a line is begun; a message can follow.
+    // Ends the line that is begun, as end() does; a message can follow.
     void end_line();
 
 private:
@@ -44,7 +44,7 @@ public:
     ReadingLine();
     ~ReadingLine();
     void update(uint64_t done, uint64_t total);
-    // What goes on unseen: "thinking".
+    // Names the work that goes on unseen: "thinking".
     void unseen(std::string_view what);
 
 private:

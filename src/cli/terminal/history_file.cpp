@@ -10,7 +10,7 @@
 
 namespace redline::cli {
 
-// Of the messages these are kept, once the file has twice as many.
+// Messages that are kept once the file has twice as many.
 static constexpr size_t kMostMessages = 1000;
 
 HistoryFile HistoryFile::of_user() {

@@ -44,7 +44,7 @@ std::string to_utf8(std::wstring_view text) {
     return out;
 }
 
-// What all begin with.
+// The beginning that all of them share.
 std::string common_start(const std::vector<std::string>& all) {
     std::string common = all[0];
     for (const std::string& one : all)
@@ -178,7 +178,7 @@ void LineEditor::Library::redraw() {
     ::el_wset(line, EL_REFRESH);
 }
 
-// As the system does by itself where keys make signals.
+// The system does this by itself where keys make signals.
 unsigned char LineEditor::Library::stop() {
     ::el_wset(line, EL_PREP_TERM, 0);
     restore_terminal();
@@ -325,7 +325,7 @@ LineEditor::LineEditor() : library_(std::make_unique<Library>()) {
 std::unique_ptr<LineEditor> LineEditor::create() {
     if (!is_terminal(os::kStandardInput) || !is_terminal(os::kStandardError) || !can_move_cursor())
         return nullptr;
-    // What is typed is UTF-8 whatever the locale says; the width of characters is the locale's knowledge.
+    // Typed text is UTF-8 whatever the locale says; the width of characters is the locale's knowledge.
     if (!std::setlocale(LC_CTYPE, "C.UTF-8")) return nullptr;
     std::unique_ptr<LineEditor> made(new LineEditor());
     Library& library = *made->library_;
@@ -378,7 +378,7 @@ void LineEditor::take_draft(const Draft& draft) {
 
 Result<Typed> LineEditor::read(const std::string& prompt, const Draft& draft) {
     Library& library = *library_;
-    // libedit leaves a sequence out that no character follows: the prompt's own blank ends it.
+    // libedit leaves a sequence out that no character follows: the prompt's blank ends it.
     const std::string name = prompt.substr(0, prompt.size() - 1);
     library.prompt = to_wide(voice().colour ? fmt::format("\1\x1b[32m\1{}\1\x1b[0m\1 ", name) : prompt);
     take_draft(draft);

@@ -11,7 +11,7 @@
 
 namespace redline::cli {
 
-// What the text from `begin` to the cursor could become.
+// The words that the text from `begin` to the cursor could become.
 struct Completion {
     size_t begin = 0;
     std::vector<std::string> choices;

@@ -19,7 +19,7 @@ void LineReader::set_completer(Completer completer) {
 }
 
 Result<Typed> LineReader::read_plain(const std::string& prompt) {
-    // The system's own editor of lines takes so much of one, and drops the rest.
+    // The system's line editor takes so much of one, and drops the rest.
     constexpr size_t kMostTyped = 4095;
     if (interactive_) show(voice().colour ? fmt::format("\x1b[32m{}\x1b[0m", prompt) : prompt);
     while (true) {

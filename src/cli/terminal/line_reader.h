@@ -1,4 +1,5 @@
-// What a user types, a message at a time: on a terminal edited and remembered, from a pipe line by line.
+// Reads what a user types, a message at a time: on a terminal edited and remembered, from a pipe line by
+// line.
 #pragma once
 
 #include "cli/terminal/history_file.h"
@@ -10,7 +11,7 @@ class LineReader {
 public:
     LineReader();
     bool interactive() const { return interactive_; }
-    // Whether a line can be given back to be changed.
+    // True where a line can be given back to be changed.
     bool edits() const { return editor_ != nullptr; }
     void set_completer(Completer completer);
 

@@ -1,4 +1,4 @@
-// What the commands share of the terminal: standard output with its faults, messages and colours, progress,
+// The terminal that all commands share: standard output with its faults, messages and colours, progress,
 // Ctrl-C.
 #pragma once
 
@@ -32,7 +32,7 @@ void tell(std::string_view line);
 // Text to standard error as it is.
 void show(std::string_view text);
 bool is_terminal(int handle);
-// Whether standard output and standard error end in the same terminal, pipe or file.
+// True where standard output and standard error end in the same terminal, pipe or file.
 bool outputs_meet();
 // By TERM, which is dumb, unknown or not set where a terminal knows no such thing.
 bool can_move_cursor();
@@ -48,7 +48,7 @@ public:
     // The exit code of a command that would end with `code`: 1 when the output could not be written, which is
     // said, and that of SIGHUP where the terminal is gone.
     int finish(int code = kDone) const;
-    // Whether standard output was a terminal that is gone, as when its window was closed.
+    // True where standard output was a terminal that is gone, as when its window was closed.
     bool hung_up() const;
 
 private:
@@ -76,7 +76,7 @@ public:
     void clear();
 };
 
-// What a wait for a user ends with: something to read (or its end), a signal that Interrupts::raised() tells
+// The end of a wait for a user: something to read (or its end), a signal that Interrupts::raised() tells
 // of, or a screen that has to be drawn again.
 enum class Event : uint8_t { input, interrupt, redraw };
 Event wait_for_event(int handle);

@@ -1,4 +1,4 @@
-// What comes of waiting for a user's line.
+// The outcome of waiting for a user's line.
 #pragma once
 
 #include "base/result.h"

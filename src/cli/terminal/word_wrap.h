@@ -16,11 +16,11 @@ size_t character_width(char32_t code);
 
 class WordWrap {
 public:
-    // What to write for these whole characters on a terminal of so many columns; it may move the cursor, for
-    // a word that turns out too long goes to the next row. No line end is added: the row is filled up with
-    // blanks and the terminal goes on below, so that what is copied from it has the lines of the text, and
-    // only those. Lines of code between ``` and of tables are left to the terminal. With 0 columns: the text
-    // as it is.
+    // The text to write for these whole characters on a terminal of so many columns; it may move the cursor,
+    // for a word that turns out too long goes to the next row. No line end is added: the row is filled up
+    // with blanks and the terminal goes on below, so that what is copied from it has the lines of the text,
+    // and only those. Lines of code between ``` and of tables are left to the terminal. With 0 columns: the
+    // text as it is.
     std::string put(std::string_view text, size_t columns);
     // At the beginning of a line?
     bool at_start() const { return column_ == 0; }
