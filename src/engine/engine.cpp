@@ -263,14 +263,19 @@ Status Engine::read_again(Sequence& sequence, const std::atomic<bool>* cancel) {
     return {};
 }
 
+// Tokens that the feeds' sequences have read.
+static uint64_t positions(std::span<const Feed> feeds) {
+    uint64_t tokens = 0;
+    for (const Feed& feed : feeds) tokens += feed.sequence->position();
+    return tokens;
+}
+
 Status Engine::step(std::span<const Feed> feeds, const Wanted& wanted) {
     RL_TRY(check(feeds));
     const Status done = try_step(feeds, wanted);
     if (done || !rescue_) return done;
     if (caches_ && !lost()) return done;
-    uint64_t tokens = 0;
-    for (const Feed& feed : feeds) tokens += feed.sequence->position();
-    RL_TRY(rescue_(*this, tokens, done.error()));
+    RL_TRY(rescue_(*this, positions(feeds), done.error()));
     return try_step(feeds, wanted);
 }
 
@@ -361,6 +366,8 @@ Status Engine::feed_alone(const Feed& feed, const std::atomic<bool>* cancel) {
 
 Status Engine::feed(std::span<const Feed> feeds, const LogitsSink& sink, const std::atomic<bool>* cancel) {
     RL_TRY(check(feeds));
+    if (const Status open = check_open(); !open && rescue_)
+        RL_TRY(rescue_(*this, positions(feeds), open.error()));
     RL_TRY(check_open());
     RL_TRY(give_pages(feeds));
     // A conversation is rewound to where a turn begins, or to the end of a prompt, so both get snapshots.

@@ -72,6 +72,12 @@ Status Session::shift(uint64_t keep, uint64_t discard, const std::atomic<bool>* 
     return feed(std::span(left).subspan(held), cancel);
 }
 
+void Session::close() {
+    logits_ = {};
+    best_ = {};
+    engine_->close();
+}
+
 Status Session::save(const std::string& path, const Progress& progress, const std::atomic<bool>* cancel,
                      std::string_view text) const {
     return engine_->save(sequence_, path, progress, cancel, text);

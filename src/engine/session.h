@@ -51,6 +51,9 @@ public:
     Status restore(const std::string& path, const Progress& progress = {},
                    const std::atomic<bool>* cancel = nullptr, std::string* text = nullptr);
 
+    // Gives up all that is on the device, so that it can be opened again: the rescue is called by the next
+    // step.
+    void close();
     void set_rescue(Engine::Rescue rescue) { engine_->set_rescue(std::move(rescue)); }
 
     // Runs one step with tracing (bench, taps).

@@ -1,6 +1,6 @@
 #include "host/rescue.h"
 
-#include <chrono>
+#include <algorithm>
 #include <memory>
 
 namespace redline {
@@ -9,41 +9,109 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What is lost again within this time would be lost for ever.
+// A device that is lost again within this time would be lost for ever.
 constexpr std::chrono::seconds kCalm(5);
 
-Status reload(Engine& engine, LoadedModel& loaded, const HostOptions& options) {
-    engine.close();
-    loaded.model->unload();
-    // The old one goes first: both may not fit.
-    loaded.device.backend.reset();
-    loaded.device.backend = RL_TRY(open_again(loaded, options));
-    Work loading(*options.notes, "loading");
-    const Progress report = [&](uint64_t done, uint64_t total) { loading.update(done, total); };
-    if (!loaded.split) {
-        RL_TRY(loaded.model->place(*loaded.device.backend, report));
-        return engine.reopen();
+// Gives the shared side of a mutex up for the exclusive one, and takes it back.
+class Exclusive {
+public:
+    explicit Exclusive(std::shared_mutex& mutex) : mutex_(mutex) {
+        mutex_.unlock_shared();
+        mutex_.lock();
     }
-    for (Placement& placement : loaded.split.placements)
-        if (placement.backend != loaded.split.cpu.get()) placement.backend = loaded.device.backend.get();
-    return engine.reopen(loaded.split.placements, report);
+    ~Exclusive() {
+        mutex_.unlock();
+        mutex_.lock_shared();
+    }
+    Exclusive(const Exclusive&) = delete;
+    Exclusive& operator=(const Exclusive&) = delete;
+
+private:
+    std::shared_mutex& mutex_;
+};
+
+Error not_again(const Error& loss, const Error& problem) {
+    return error("{}; opening it again: {}", loss.message, problem.message);
 }
 
 }  // namespace
 
+Status DeviceRescue::place() {
+    loaded_.model->unload();
+    // The lost one goes first: both may not fit.
+    loaded_.device.backend.reset();
+    loaded_.device.backend = RL_TRY(redline::open_again(loaded_, options_));
+    for (Placement& placement : loaded_.split.placements)
+        if (placement.backend != loaded_.split.cpu.get()) placement.backend = loaded_.device.backend.get();
+    if (loaded_.split) return {};
+    Work loading(*options_.notes, "loading");
+    return loaded_.model->place(*loaded_.device.backend,
+                                [&](uint64_t done, uint64_t total) { loading.update(done, total); });
+}
+
+Status DeviceRescue::open_again(uint64_t tokens, const Error& loss) {
+    if (last_ && Clock::now() - *last_ < kCalm)
+        return error("{}; it had been opened again just before", loss.message);
+    options_.notes->note(fmt::format("{} was lost; it is opened again, and {} tokens are read again",
+                                     loaded_.device.name(), tokens));
+    options_.notes->detail(loss.message);
+    const Status placed = place();
+    last_ = Clock::now();
+    return placed ? placed : not_again(loss, placed.error());
+}
+
+Status DeviceRescue::reopen(Engine& engine, const Error& loss) {
+    const auto reopened = [&]() -> Status {
+        if (!loaded_.split) return engine.reopen();
+        Work loading(*options_.notes, "loading");
+        return engine.reopen(loaded_.split.placements,
+                             [&](uint64_t done, uint64_t total) { loading.update(done, total); });
+    }();
+    last_ = Clock::now();
+    return reopened ? reopened : not_again(loss, reopened.error());
+}
+
 void rescue_from_loss(Session& session, LoadedModel& loaded, const HostOptions& options) {
-    auto last = std::make_shared<std::optional<Clock::time_point>>();
-    session.set_rescue([&loaded, &options, last](Engine& lost, uint64_t tokens, const Error& loss) -> Status {
-        if (*last && Clock::now() - **last < kCalm)
-            return error("{}; it had been opened again just before", loss.message);
-        options.notes->note(fmt::format("{} was lost; it is opened again, and {} tokens are read again",
-                                        loaded.device.name(), tokens));
-        options.notes->detail(loss.message);
-        const Status opened = reload(lost, loaded, options);
-        *last = Clock::now();
-        if (!opened) return error("{}; opening it again: {}", loss.message, opened.error().message);
-        return {};
+    auto rescue = std::make_shared<DeviceRescue>(loaded, options);
+    session.set_rescue([rescue](Engine& lost, uint64_t tokens, const Error& loss) -> Status {
+        lost.close();
+        RL_TRY(rescue->open_again(tokens, loss));
+        return rescue->reopen(lost, loss);
     });
+}
+
+void SessionGroup::join(Session& session) {
+    session.set_rescue([this, seen = opened_](Engine& lost, uint64_t tokens, const Error& loss) mutable {
+        return rescue(lost, tokens, loss, seen);
+    });
+    const std::lock_guard lock(list_);
+    sessions_.push_back(&session);
+}
+
+void SessionGroup::leave(Session& session) {
+    const std::lock_guard lock(list_);
+    std::erase(sessions_, &session);
+}
+
+size_t SessionGroup::size() {
+    const std::lock_guard lock(list_);
+    return sessions_.size();
+}
+
+// Another thread may have opened the device since `engine` was; then only the engine is taken up again.
+Status SessionGroup::rescue(Engine& engine, uint64_t tokens, const Error& loss, uint64_t& seen) {
+    const Exclusive exclusive(exchange_);
+    if (seen == opened_) {
+        {
+            const std::lock_guard lock(list_);
+            for (Session* session : sessions_) session->close();
+        }
+        RL_TRY(rescue_.open_again(tokens, loss));
+        ++opened_;
+    }
+    RL_TRY(rescue_.reopen(engine, loss));
+    seen = opened_;
+    return {};
 }
 
 }  // namespace redline
