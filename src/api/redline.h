@@ -5,15 +5,15 @@
  * redline_error() then has one sentence that says what was wrong and what would work. Nothing is printed, no
  * C++ exception comes out, and the environment is not read.
  *
- * Lifetimes. Handles are opaque; each is freed by its own function, which takes NULL too, in any order: a
- * session keeps what it needs of its model. Pointers that are given out belong to their handle.
+ * Lifetimes. Handles are opaque; each is freed by the function of its kind, which takes NULL too, in any
+ * order: a session keeps what it needs of its model. Pointers that are given out belong to their handle.
  *
  * Threads. Different sessions and samplers may be used by different threads; one of them by one thread at a
  * time, but for redline_cancel(). A model may be read (tokens, text) by several.
  *
  * Options are structs that begin with their size, so that later versions can add members at the end: begin
- * with the macro of the same name in capitals, then set what you want otherwise. NULL in place of options
- * means all defaults.
+ * with the macro of the same name in capitals, then set what you want to be different. NULL in place of
+ * options means all defaults.
  *
  *     redline_model *model = redline_model_load("model.gguf", NULL);
  *     redline_session *session = redline_session_new(model);
@@ -37,8 +37,8 @@
 #include <stdint.h>
 
 /* Rises when a program that was compiled for an earlier one no longer works with the library; the number in
- * its file's name, libredline.so.1, is the same. */
-#define REDLINE_ABI_VERSION 1
+ * its file's name, libredline.so.2, is the same. */
+#define REDLINE_ABI_VERSION 2
 
 #if defined(__GNUC__)
 #define REDLINE_API __attribute__((visibility("default")))
@@ -64,33 +64,84 @@ REDLINE_API const char* redline_error(void);
 
 /* ---- models ---- */
 
+/* What the functions of redline_model_options are told: something that the caller did not ask for or may not
+ * expect; a step that went as it should, such as the plan of what runs where; details. */
+#define REDLINE_NOTE 0
+#define REDLINE_INFORM 1
+#define REDLINE_DETAIL 2
+
+/* In place of a number of tokens: as many as fit into the memory, up to what the model was trained for. */
+#define REDLINE_LARGEST UINT64_MAX
+/* In place of a number of layers, see cpu_experts. */
+#define REDLINE_AS_NEEDED (-2)
+
 typedef struct redline_model_options {
     size_t size;        /* of this struct */
     const char* device; /* "cpu", "gpu", "vulkan", "hip:1", or part of a device's name; NULL: the best */
-    const char* cache_folder; /* where compiled GPU kernels are kept between runs; NULL: nowhere */
-    const char* cache_type;   /* of keys and values: "f16", "q8_0" or "f32"; NULL: f16 */
-    uint64_t context;         /* most tokens of a session; 0: 4096, or the model's own if that is less */
-    uint32_t threads;         /* of the CPU; 0: one per physical core */
-    uint32_t batch;           /* tokens read at a time; 0: what suits the device */
+    /* Where findings about devices are kept between runs: compiled kernels, verdicts on kernels, tuned
+     * variants, measured rates. The program `redline` shares its findings in ~/.cache/redline. The first time
+     * that a model of 1 GiB or more is loaded on a device its rates are measured, which takes some seconds.
+     * NULL: nowhere, and nothing is measured for it. */
+    const char* cache_folder;
+    const char* cache_type; /* of keys and values: "f16", "q8_0" or "f32"; NULL: f16 */
+    /* Most tokens of a session, or REDLINE_LARGEST. 0: 4096, or fewer if the model was trained for fewer. */
+    uint64_t context;
+    uint32_t threads; /* of the CPU; 0: one per physical core */
+    uint32_t batch;   /* tokens read at a time; 0: what suits the device */
     /* Whether each kernel that the model uses on a GPU is compared with the reference before the first use:
-     * 0: unless that was done; verdicts are kept in `cache_folder` until the driver or the library changes,
-     * and are those of the program `redline` where that is its folder; with NULL they are kept as long as the
-     * process lives. Drivers that compute on the CPU are left out. 1: now, on any GPU. -1: never. A kernel
-     * that is wrong gives way to a slower one; a device that none is left for is an error, or, if it was not
-     * asked for, is passed over: redline_model_notes(). */
+     * 0: unless that was done; verdicts are kept in `cache_folder` until the driver or the library changes;
+     * with NULL they are kept as long as the process lives. Drivers that compute on the CPU are left out. 1:
+     * now, on any GPU. -1: never. A kernel that is wrong gives way to a slower one; a device that none is
+     * left for is an error, or, if it was not asked for, is passed over, which is noted. */
     int32_t kernel_check;
+
+    /* A model that is larger than the GPU's memory is split: layers, or the experts of layers, run on the
+     * CPU. -1 in the next two leaves to the library how many. */
+    /* Layers on the GPU, the last ones of the model; 0: all on the CPU; -1: as many as fit. */
+    int32_t gpu_layers;
+    /* The first layers whose experts are on the CPU. -1: as many as there is no room for on the GPU, unless
+     * gpu_layers is set; REDLINE_AS_NEEDED: the same, also where gpu_layers is set. */
+    int32_t cpu_experts;
+    /* Places of tensors, "PATTERN=DEVICE" with commas between them, like "ffn_.*_exps=cpu": patterns are
+     * regular expressions that match a part of the name. NULL: none */
+    const char* tensors;
+    uint64_t memory; /* bytes of the device's memory to plan with; 0: what is free there */
+    /* Whether prompts are computed on the GPU also in layers of the CPU, whose weights are copied there piece
+     * by piece. 0: where that should be faster; 1: yes; -1: no. */
+    int32_t stream;
+    int32_t main_gpu; /* number of the GPU; -1: the best */
+    /* The variants in which a GPU's kernels run. 0: those that were measured to be fast, as far as
+     * `cache_folder` has such findings. 1: kernels without a finding are also timed before their first use,
+     * which takes up to 5 s: as `redline run` does, but a program that calls a library should know that it
+     * waits for this. -1: the variants that are taken where nothing was measured. */
+    int32_t tune;
+
+    /* Functions that are told what happens while a model is loaded, and later when a lost device is opened
+     * again; NULL: none. The text is valid during the call. Calls come from the thread that called the
+     * library; those of progress may come from other threads, one at a time. It gets bytes of "loading";
+     * other work, such as "checking kernels", has a total of 0. These functions may not call redline. */
+    void (*note)(void* user, int kind, const char* text);
+    void (*progress)(void* user, const char* work, uint64_t done, uint64_t total);
+    void* user; /* given to both */
 } redline_model_options;
-#define REDLINE_MODEL_OPTIONS \
-    { sizeof(redline_model_options), NULL, NULL, NULL, 0, 0, 0, 0 }
+#define REDLINE_MODEL_OPTIONS                                                                               \
+    {                                                                                                       \
+        sizeof(redline_model_options), NULL, NULL, NULL, 0, 0, 0, 0, -1, -1, NULL, 0, 0, -1, 0, NULL, NULL, \
+            NULL                                                                                            \
+    }
 
 /* A GGUF file, of a split one the first part. NULL: an error. */
 REDLINE_API redline_model* redline_model_load(const char* path, const redline_model_options* options);
 REDLINE_API void redline_model_free(redline_model* model);
 /* The device that it runs on: "AMD Ryzen 7 7840U". */
 REDLINE_API const char* redline_model_device(const redline_model* model);
-/* What the check of kernels has put aside, or could not be done for: a line for each; "" for nothing. */
+/* The notes that came while the model was loaded, a line each: kernels that were put aside, a split that
+ * nobody asked for, what of the file is left out; "" for none. */
 REDLINE_API const char* redline_model_notes(const redline_model* model);
 REDLINE_API uint64_t redline_model_context(const redline_model* model);
+/* Tokens per second that are expected of a generation at the beginning of a context, by the rates that were
+ * measured for the model's devices. 0: not known, as of small models and without a cache_folder. */
+REDLINE_API double redline_model_speed(const redline_model* model);
 /* Tokens are the numbers below this; so many logits there are. */
 REDLINE_API uint32_t redline_model_vocabulary(const redline_model* model);
 
@@ -131,7 +182,10 @@ REDLINE_API int redline_is_end(const redline_model* model, int32_t token);
 
 /* ---- sessions: a text that a model reads ---- */
 
-/* NULL: an error, which has the numbers when the device's memory is too small. */
+/* NULL: an error, which has the numbers when the device's memory is too small. The weights of a model that is
+ * split are loaded here, and so it has one session at a time. A device that is lost, as after a driver's
+ * reset, is opened again by the next redline_feed(), which reads the session's tokens again and is noted; a
+ * device that is lost twice within 5 seconds is an error. */
 REDLINE_API redline_session* redline_session_new(redline_model* model);
 REDLINE_API void redline_session_free(redline_session* session);
 /* Reads tokens behind those read before. 0, or negative: an error; with more tokens than the context has room

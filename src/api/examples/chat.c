@@ -1,5 +1,6 @@
 /* A chat: each line of standard input is a message of the user; answers are written while they are made.
- * usage: chat MODEL.gguf [DEVICE [TEMPERATURE]] */
+ * What the library has to say of the model, such as how it is split between a GPU and the CPU, goes to standard error.
+ * usage: chat MODEL.gguf [DEVICE [TEMPERATURE [LAYERS_ON_THE_GPU]]] */
 #include <redline.h>
 
 #include <stdio.h>
@@ -15,6 +16,12 @@ static size_t count, used; /* messages, bytes of text */
 static int fail(const char *what) {
     fprintf(stderr, "chat: %s\n", what);
     return -1;
+}
+
+/* The plan, notes and details; a text is one line. */
+static void tell(void *user, int kind, const char *line) {
+    FILE *out = user;
+    if (kind != REDLINE_DETAIL) fprintf(out, "%s%s\n", kind == REDLINE_NOTE ? "note: " : "", line);
 }
 
 /* Reads the conversation, but for what the session has read already: the first tokens of `seen`. */
@@ -57,6 +64,9 @@ int main(int argc, char **argv) {
     redline_sampler_options choice = REDLINE_SAMPLER_OPTIONS;
     if (argc > 2) options.device = argv[2];
     if (argc > 3) choice.temperature = strtof(argv[3], NULL);
+    if (argc > 4) options.gpu_layers = (int32_t)strtol(argv[4], NULL, 10); /* without: as many as fit */
+    options.note = tell;
+    options.user = stderr;
     redline_model *model = redline_model_load(argc > 1 ? argv[1] : NULL, &options);
     redline_session *session = model ? redline_session_new(model) : NULL;
     redline_sampler *sampler = session ? redline_sampler_new(session, &choice) : NULL;
