@@ -15,15 +15,15 @@ using redline::ChatWriterOptions;
 
 namespace {
 
-struct TemporaryFolder {
+struct WriterFolder {
     std::filesystem::path path =
         std::filesystem::temp_directory_path() / fmt::format("redline_chat_writer_{}", ::getpid());
-    TemporaryFolder() { std::filesystem::create_directories(path); }
-    ~TemporaryFolder() { std::filesystem::remove_all(path); }
+    WriterFolder() { std::filesystem::create_directories(path); }
+    ~WriterFolder() { std::filesystem::remove_all(path); }
 };
 
 std::string file(const std::string& name) {
-    static const TemporaryFolder folder;
+    static const WriterFolder folder;
     return folder.path / name;
 }
 
