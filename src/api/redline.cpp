@@ -4,6 +4,7 @@
 #include "engine/output_check.h"
 #include "grammar/json_schema.h"
 #include "json/json.h"
+#include "sample/parameters.h"
 
 #include "version_generated.h"
 
@@ -74,17 +75,32 @@ Result<std::shared_ptr<Constraint>> constraint_of(const Model& model,
     return make_constraint(model, grammar);
 }
 
+// The members of the struct by the names that the sampler's table of parameters has for them.
+using SamplerMember = std::variant<uint32_t redline_sampler_options::*, int32_t redline_sampler_options::*,
+                                   float redline_sampler_options::*>;
+constexpr std::pair<std::string_view, SamplerMember> kSamplerMembers[] = {
+    {"seed", &redline_sampler_options::seed},
+    {"temperature", &redline_sampler_options::temperature},
+    {"top_k", &redline_sampler_options::top_k},
+    {"top_p", &redline_sampler_options::top_p},
+    {"min_p", &redline_sampler_options::min_p},
+    {"repeat_last_n", &redline_sampler_options::repeat_last_n},
+    {"repeat_penalty", &redline_sampler_options::repeat_penalty},
+    {"frequency_penalty", &redline_sampler_options::frequency_penalty},
+    {"presence_penalty", &redline_sampler_options::presence_penalty},
+};
+
 Result<Sampler> make(const Model& model, const redline_sampler_options& options, uint64_t context) {
     SamplerOptions s;
-    s.seed = options.seed;
-    s.temperature = options.temperature;
-    s.top_k = options.top_k;
-    s.top_p = options.top_p;
-    s.min_p = options.min_p;
-    s.repeat_last_n = options.repeat_last_n;
-    s.repeat_penalty = options.repeat_penalty;
-    s.frequency_penalty = options.frequency_penalty;
-    s.presence_penalty = options.presence_penalty;
+    for (const auto& [name, given] : kSamplerMembers) {
+        const Parameter* parameter = find_parameter(name);
+        RL_CHECK(parameter, "the sampler has no parameter {}", name);
+        const auto copy = [&]<typename T>(T redline_sampler_options::*from) {
+            s.*std::get<T SamplerOptions::*>(parameter->member) = options.*from;
+        };
+        std::visit(copy, given);
+        RL_TRY(check_parameter(*parameter, s));
+    }
     const std::shared_ptr<Constraint> constraint = RL_TRY(constraint_of(model, options));
     return make_sampler(model, s, false, context, constraint);
 }

@@ -1,6 +1,7 @@
 #include "cli/split_report.h"
 
 #include "cli/terminal/terminal.h"
+#include "host/expected_speed.h"
 #include "memory/budget.h"
 #include "text/tokens/unicode.h"
 

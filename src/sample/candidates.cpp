@@ -141,12 +141,12 @@ void Candidates::mask(std::span<const uint64_t> allowed) {
     allowed_ = allowed;
 }
 
-// What does not go through the words of the mask itself reads a copy of the logits.
+// Code that does not go through the words of the mask reads a copy of the logits.
 void Candidates::apply_mask() {
     if (allowed_.empty()) return;
     const size_t count = logits_.size();
     edited_.resize(count);
-    // Of each word the rarer bits are gone through.
+    // The rarer bits of each word are gone through.
     for (size_t word = 0; word < allowed_.size(); ++word) {
         const size_t begin = word * 64, end = std::min(count, begin + 64);
         const uint64_t present = end - begin == 64 ? ~uint64_t(0) : (uint64_t(1) << (end - begin)) - 1;

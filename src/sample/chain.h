@@ -1,35 +1,42 @@
-// Reads what the user asked of the sampler: the order of the chain and the ranges of the options.
+// The chain of samplers: a table of its steps, and the order in which a user names them.
 #pragma once
 
-#include "base/result.h"
-#include "sample/sampler.h"
+#include "sample/candidates.h"
+#include "sample/dry.h"
+#include "sample/history.h"
+#include "sample/parameters.h"
 
+#include <random>
 #include <string_view>
 #include <vector>
 
 namespace redline {
 
-enum class SamplerStep : uint8_t {
-    penalties,
-    dry,
-    top_n_sigma,
-    top_k,
-    typical_p,
-    top_p,
-    min_p,
-    xtc,
-    temperature,
+// All that a step may read and change.
+struct StepState {
+    const SamplerOptions& options;
+    Candidates& candidates;
+    const TokenCounts& counts;
+    DryHistory& dry;
+    std::mt19937& xtc_random;
 };
 
-// Names separated by ';' (blanks around them do not matter), or one letter per sampler. Empty: the final draw
-// only.
-Result<std::vector<SamplerStep>> parse_chain(std::string_view text);
+struct SamplerStep {
+    std::string_view name;
+    char letter;
+    bool keeps_best;  // the likeliest token before it is the likeliest one behind it, too
+    bool (*active)(const SamplerOptions& options);  // whether the options let it do anything
+    void (*apply)(const StepState& state);
+};
 
-// Whether the options let this step do anything.
-bool active(SamplerStep step, const SamplerOptions& options);
+// Two of them are of interest to the sampler itself.
+inline constexpr std::string_view kTopK = "top_k", kTemperature = "temperature";
 
-// What can be said of the options without a model: the chain's names and all ranges.
-Status check_options(const SamplerOptions& options);
-Status check_bias(const SamplerOptions& options, int32_t vocabulary_size);
+std::span<const SamplerStep> sampler_steps();
+const SamplerStep& sampler_step(std::string_view name);
+
+// Steps in the order of their names, separated by ';' (blanks around them do not matter), or of their
+// letters. Empty: the final draw only.
+Result<std::vector<const SamplerStep*>> parse_chain(std::string_view text);
 
 }  // namespace redline

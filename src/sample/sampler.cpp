@@ -2,9 +2,7 @@
 
 #include "grammar/constraint.h"
 #include "sample/arithmetic.h"
-#include "sample/candidates.h"
 #include "sample/chain.h"
-#include "sample/history.h"
 #include "sample/mirostat.h"
 
 #include <algorithm>
@@ -19,7 +17,6 @@
 namespace redline {
 namespace {
 
-constexpr uint32_t kRandomSeed = 0xFFFFFFFFu;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Result<uint32_t> choose_seed(uint32_t wanted) {
@@ -49,10 +46,10 @@ struct Sampler::State {
     const SamplerOptions options;
     const int32_t vocabulary_size;
     const uint32_t seed;
-    std::vector<SamplerStep> chain;  // the active steps; with mirostat on: temperature at most
+    std::vector<const SamplerStep*> chain;  // the active steps; with mirostat on: temperature at most
     std::vector<std::pair<int32_t, double>> bias;
-    bool takes_argmax = false;  // of the logits with the bias
-    bool plain_argmax = false;  // of the logits as they are
+    bool takes_argmax = false;  // the choice is the argmax of the logits with the bias
+    bool plain_argmax = false;  // and there is no bias
     bool only_forbids = true;   // all of the bias is -inf
     std::vector<Scored> allowed;
     Candidates candidates;
@@ -67,31 +64,26 @@ struct Sampler::State {
 
     Status prepare(SamplerVocabulary vocabulary);
     void restart();
-    void apply(SamplerStep step);
     void add_bias();
     std::span<const Scored> without_forbidden(std::span<const Scored> best);
-    void penalise();
-    void penalise_repetition();
-    void apply_temperature();
     Status constrain();
     Result<int32_t> choose();
 
-    bool has(SamplerStep step) const { return std::find(chain.begin(), chain.end(), step) != chain.end(); }
+    bool has(std::string_view step) const {
+        return std::ranges::find(chain, step, &SamplerStep::name) != chain.end();
+    }
     bool cold() const { return options.temperature <= 0.0f; }
 };
 
 Status Sampler::State::prepare(SamplerVocabulary vocabulary) {
-    for (const SamplerStep step : RL_TRY(parse_chain(options.samplers)))
-        if (active(step, options) && options.mirostat == 0) chain.push_back(step);
-    if (options.mirostat != 0 && active(SamplerStep::temperature, options))
-        chain.push_back(SamplerStep::temperature);
+    const bool by_chain = options.mirostat == 0;
+    chain = by_chain ? RL_TRY(parse_chain(options.samplers)) : std::vector{&sampler_step(kTemperature)};
+    std::erase_if(chain, [&](const SamplerStep* step) { return !step->active(options); });
 
     std::map<int32_t, double> sums;
     for (const auto& [id, value] : options.logit_bias) sums[id] += double(value);
     bias.assign(sums.begin(), sums.end());
-    // Typical sampling and xtc can drop the best token; the other truncations cannot.
-    takes_argmax = cold() && !has(SamplerStep::penalties) && !has(SamplerStep::dry) &&
-                   !has(SamplerStep::typical_p) && !has(SamplerStep::xtc);
+    takes_argmax = cold() && std::ranges::all_of(chain, &SamplerStep::keeps_best);
     plain_argmax = takes_argmax && bias.empty();
     only_forbids =
         std::all_of(bias.begin(), bias.end(), [](const auto& b) { return b.second == -kInfinity; });
@@ -102,12 +94,12 @@ Status Sampler::State::prepare(SamplerVocabulary vocabulary) {
                      constraint->table().size(), vocabulary_size);
     try {
         RL_TRY(candidates.reserve(size_t(vocabulary_size)));
-        if (has(SamplerStep::penalties)) {
+        if (has("penalties")) {
             if (options.repeat_last_n < 0 && context <= 0)
                 return error("repeat_last_n is -1 without a context");
             counts = TokenCounts(window_tokens(options.repeat_last_n, context), size_t(vocabulary_size));
         }
-        if (has(SamplerStep::dry)) {
+        if (has("dry")) {
             if (options.dry_penalty_last_n < 0 && context <= 0)
                 return error("dry_penalty_last_n is -1 without a context");
             std::sort(vocabulary.dry_breakers.begin(), vocabulary.dry_breakers.end());
@@ -144,7 +136,7 @@ void Sampler::State::add_bias() {
     }
 }
 
-// Those that the bias, which only forbids, leaves.
+// The best without those that the bias forbids, which does nothing else.
 std::span<const Scored> Sampler::State::without_forbidden(std::span<const Scored> best) {
     if (bias.empty()) return best;
     const auto forbidden = [this](const Scored& one) {
@@ -155,75 +147,8 @@ std::span<const Scored> Sampler::State::without_forbidden(std::span<const Scored
     return allowed;
 }
 
-void Sampler::State::penalise() {
-    const double repeat = double(options.repeat_penalty);
-    const double frequency = double(options.frequency_penalty);
-    const double presence = double(options.presence_penalty);
-    candidates.change(counts.distinct(), std::identity(), [&](int32_t id, double logit) {
-        const int32_t count = counts.count(id);
-        if (count == 0) return logit;
-        return (logit <= 0 ? logit * repeat : logit / repeat) - (count * frequency + presence);
-    });
-}
-
-void Sampler::State::penalise_repetition() {
-    const std::span<const DryMatch> matches = dry.matches(options.dry_allowed_length);
-    const double base = double(options.dry_base);
-    // Beyond this power of the base the penalty would overflow a float.
-    const double most = base > 1.000001 ? 88.7228391 / std::log(base) : std::numeric_limits<double>::max();
-    candidates.change(matches, &DryMatch::token, [&](int32_t id, double logit) {
-        const auto before = [](const DryMatch& m, int32_t token) { return m.token < token; };
-        const auto match = std::lower_bound(matches.begin(), matches.end(), id, before);
-        if (match == matches.end() || match->token != id) return logit;
-        const double excess = match->length - options.dry_allowed_length;
-        return logit - double(options.dry_multiplier) * std::pow(base, std::min(excess, most));
-    });
-}
-
-void Sampler::State::apply_temperature() {
-    if (cold()) return candidates.keep_top_k(1);
-    double temperature = double(options.temperature);
-    if (options.dynatemp_range > 0.0f && options.mirostat == 0) {
-        const size_t count = candidates.list().size();
-        if (count < 2) return;
-        const double range = double(options.dynatemp_range);
-        const double low = std::max(0.0, temperature - range);
-        const double evenness = std::max(0.0, candidates.entropy() / std::log(double(count)));
-        temperature =
-            low + (temperature + range - low) * std::pow(evenness, double(options.dynatemp_exponent));
-        if (temperature <= 0.0) return candidates.keep_top_k(1);
-    }
-    candidates.scale(temperature);
-}
-
-void Sampler::State::apply(SamplerStep step) {
-    const size_t min_keep = size_t(options.min_keep);
-    switch (step) {
-        case SamplerStep::penalties:
-            return penalise();
-        case SamplerStep::dry:
-            return penalise_repetition();
-        case SamplerStep::top_n_sigma:
-            return candidates.keep_top_n_sigma(double(options.top_n_sigma), min_keep);
-        case SamplerStep::top_k:
-            return candidates.keep_top_k(std::max(size_t(options.top_k), min_keep));
-        case SamplerStep::typical_p:
-            return candidates.keep_typical(double(options.typical_p), min_keep);
-        case SamplerStep::top_p:
-            return candidates.keep_top_p(double(options.top_p), min_keep);
-        case SamplerStep::min_p:
-            return candidates.keep_min_p(double(options.min_p), min_keep);
-        case SamplerStep::xtc:
-            if (uniform(xtc_random) < double(options.xtc_probability))
-                candidates.drop_top_choices(double(options.xtc_threshold), min_keep);
-            return;
-        case SamplerStep::temperature:
-            return apply_temperature();
-    }
-}
-
-// Forbids what the constraint does not allow. Where the best of the unmodified logits is chosen, it is enough
-// that this one is allowed.
+// Forbids the tokens that the constraint does not allow. Where the best of the unmodified logits is chosen,
+// it is enough that this one is allowed.
 Status Sampler::State::constrain() {
     RL_TRY(constrained);
     if (plain_argmax && RL_TRY(constraint->allows(candidates.best()))) return {};
@@ -232,7 +157,8 @@ Status Sampler::State::constrain() {
 }
 
 Result<int32_t> Sampler::State::choose() {
-    for (const SamplerStep step : chain) apply(step);
+    const StepState state{options, candidates, counts, dry, xtc_random};
+    for (const SamplerStep* step : chain) step->apply(state);
     if (cold()) {
         last = {candidates.best(), 1.0};
     } else if (!candidates.list().empty()) {
@@ -288,7 +214,7 @@ uint32_t Sampler::best_wanted() const {
     // The best that are not forbidden are among so many more.
     const uint32_t forbidden = uint32_t(state.bias.size());
     if (state.takes_argmax) return 1 + forbidden;
-    const bool top_k_first = !state.chain.empty() && state.chain.front() == SamplerStep::top_k;
+    const bool top_k_first = !state.chain.empty() && state.chain.front()->name == kTopK;
     return top_k_first ? uint32_t(std::max(state.options.top_k, state.options.min_keep)) + forbidden : 0;
 }
 

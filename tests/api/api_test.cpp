@@ -516,6 +516,26 @@ TEST_CASE("api: what is wrong is an error that says what") {
     CHECK(redline_position(nullptr) == 0);
 }
 
+TEST_CASE("api: a sampler's parameter out of its range is refused with the message of the command line") {
+    OneModel model = open_model(chain_model());
+    OneSession session(redline_session_new(model.get()));
+    const auto refused = [&](auto member, auto value) {
+        redline_sampler_options options = REDLINE_SAMPLER_OPTIONS;
+        options.*member = value;
+        CHECK(redline_sampler_new(session.get(), &options) == nullptr);
+        return std::string(redline_error());
+    };
+    CHECK(refused(&redline_sampler_options::top_p, 1.5f) ==
+          "top_p is 1.5; it must be between 0 and 1 (1 turns it off)");
+    CHECK(refused(&redline_sampler_options::min_p, -0.5f) ==
+          "min_p is -0.5; it must be between 0 and 1 (0 turns it off)");
+    CHECK(refused(&redline_sampler_options::repeat_last_n, -2) ==
+          "repeat_last_n is -2; it must be -1 or more (-1: the whole context, 0: off)");
+    CHECK(has(refused(&redline_sampler_options::repeat_penalty, 0.0f), "repeat_penalty is 0; it must be"));
+    CHECK(refused(&redline_sampler_options::temperature, std::numeric_limits<float>::quiet_NaN()) ==
+          "temperature is nan; it must be a finite number (0 or less: greedy)");
+}
+
 TEST_CASE("api: a session refuses what it cannot read or choose by, and goes on") {
     OneModel model = open_model(chain_model(), 8);
     OneSession session(redline_session_new(model.get()));

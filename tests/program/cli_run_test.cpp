@@ -205,7 +205,7 @@ TEST_CASE("run: the file's sampling defaults count where the user says nothing, 
     CHECK_FALSE(has(got.err, "top_k"));
     std::vector<std::string> loud = base;
     loud.push_back("-v");
-    CHECK(has(redline_(loud).err, "sampling defaults of the file: top_k 7, temp 0"));
+    CHECK(has(redline_(loud).err, "sampling defaults of the file: temp 0, top_k 7"));
     std::vector<std::string> hot = base;
     hot.insert(hot.end(), {"--temp", "1.5", "--json", "-q"});
     CHECK(parse_json(redline_(hot).out)["temperature"] == 1.5);

@@ -25,7 +25,7 @@ TEST_CASE("usage: sampling options are checked before a model is looked for") {
         check_usage(command, {"--min-p", "-0.1"}, "min_p is -0.1");
         check_usage(command, {"--repeat-penalty", "0"}, "repeat_penalty is 0");
         check_usage(command, {"--xtc-probability", "2"}, "xtc_probability is 2");
-        check_usage(command, {"--mirostat", "3"}, "--mirostat");
+        check_usage(command, {"--mirostat", "3"}, "mirostat is 3; it must be 0 (off), 1 or 2");
     }
 }
 

@@ -3,7 +3,7 @@
 #include "cli/demo_model.h"
 #include "cli/pull_model.h"
 #include "cli/terminal/terminal.h"
-#include "sample/chain.h"
+#include "sample/parameters.h"
 
 namespace redline::cli {
 

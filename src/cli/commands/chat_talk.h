@@ -6,6 +6,7 @@
 #include "cli/conversation.h"
 #include "cli/options/model_options.h"
 #include "cli/terminal/answer_view.h"
+#include "host/loaded_model.h"
 
 namespace redline::cli {
 

@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "cli/pull_model.h"
 #include "cli/user_models.h"
-#include "sample/chain.h"
+#include "sample/parameters.h"
 
 namespace redline::cli {
 

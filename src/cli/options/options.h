@@ -98,8 +98,10 @@ public:
     // Where it is set, parse() gives it the options in place of arguments, and the command ends.
     static inline std::function<void(const Options&)> reader;
 
-private:
+    // The help with the default behind it, unless it speaks of one.
     static std::string with_default(std::string help, const std::string& value);
+
+private:
     const Option* find(std::string_view name) const;
     Result<std::vector<std::string>> rewrite(const std::vector<std::string>& arguments);
     const Option* find_with_value(const std::string& argument, size_t& value_at) const;

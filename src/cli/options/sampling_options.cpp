@@ -23,53 +23,102 @@ Status add_bias(SamplerOptions& target, const std::string& text) {
     return {};
 }
 
-static void add_truncations(Options& options, SamplerOptions& s) {
+namespace {
+
+Status read_text(const std::string& text, float& target) {
+    target = float(RL_TRY(parse_real(text)));
+    return {};
+}
+Status read_text(const std::string& text, int32_t& target) {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-    options.number("--temp --temperature", "temperature; 0: always the likeliest token", s.temperature);
-    options.common("randomness; 0: the likeliest token");
-    options.number("--top-k", "keep the N likeliest; 0: all", s.top_k, -1, kMost);
-    options.number("--top-p", "keep the likeliest with this much probability together; 1: all", s.top_p);
-    options.number("--min-p", "keep those of at least this share of the likeliest's probability; 0: all",
-                   s.min_p);
-    options.number("--typical-p --typical", "keep the locally typical, up to this probability; 1: all",
-                   s.typical_p);
-    options.number("--top-n-sigma --top-nsigma",
-                   "keep those within N standard deviations of the best; -1: all", s.top_n_sigma);
-    options.number("--xtc-probability", "chance of dropping the likeliest; 0: never", s.xtc_probability);
-    options.number("--xtc-threshold", "probability from which xtc drops; above 0.5: never", s.xtc_threshold);
-    options.number("--dynatemp-range", "temperature varies by this much, with the entropy; 0: off",
-                   s.dynatemp_range);
-    options.number("--dynatemp-exp", "exponent of that", s.dynatemp_exponent);
-    options.number("--mirostat", "1 or 2: Mirostat in place of the truncations; 0: off", s.mirostat, 0, 2);
-    options.number("--mirostat-lr", "Mirostat's learning rate", s.mirostat_eta);
-    options.number("--mirostat-ent", "Mirostat's target entropy, in bits", s.mirostat_tau);
+    target = int32_t(RL_TRY(parse_integer(text, -kMost, kMost)));
+    return {};
+}
+Status read_text(const std::string& text, uint32_t& target) {
+    target = uint32_t(RL_TRY(parse_integer(text, -1, kRandomSeed)));
+    return {};
+}
+// Blanks between the names of a chain are for readers.
+Status read_text(const std::string& text, std::string& target) {
+    target = text;
+    std::erase(target, ' ');
+    return {};
+}
+Status read_text(const std::string& text, std::vector<std::string>& target) {
+    target.clear();
+    if (text.empty()) return error("takes texts with blanks between them, or {}", kEmptyList);
+    if (text == kEmptyList) return {};
+    for (const std::string& one : split_words(text)) target.push_back(unescape(one));
+    return {};
+}
+Status read_text(const std::string& text, std::vector<std::pair<int32_t, float>>& target) {
+    SamplerOptions changed;
+    if (text.empty()) return error("takes ID+BIAS or ID-BIAS, or {}", kEmptyList);
+    for (const std::string& one : split_words(text == kEmptyList ? std::string() : text))
+        RL_TRY(add_bias(changed, one));
+    target = std::move(changed.logit_bias);
+    return {};
 }
 
-static void add_penalties(Options& options, SamplerOptions& s) {
-    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-    options.number("--repeat-last-n", "tokens that the penalties look back; -1: the context", s.repeat_last_n,
-                   -1, kMost);
-    options.number("--repeat-penalty", "divide the logits of tokens seen by this; 1: off", s.repeat_penalty);
-    options.number("--presence-penalty", "subtract this from tokens seen", s.presence_penalty);
-    options.number("--frequency-penalty", "subtract this from tokens seen, each time", s.frequency_penalty);
-    options.number("--dry-multiplier", "strength of DRY, the penalty on repeated sequences; 0: off",
-                   s.dry_multiplier);
-    options.number("--dry-base", "growth of that penalty with the length", s.dry_base);
-    options.number("--dry-allowed-length", "repetitions up to this length go free", s.dry_allowed_length, 0,
-                   kMost);
-    options.number("--dry-penalty-last-n", "tokens that DRY looks back; -1: the context",
-                   s.dry_penalty_last_n, -1, kMost);
+std::string text_of(float value) {
+    return fmt::format("{}", value);
+}
+std::string text_of(int32_t value) {
+    return fmt::format("{}", value);
+}
+std::string text_of(uint32_t value) {
+    return value == kRandomSeed ? "-1" : fmt::format("{}", value);
+}
+// A blank behind each semicolon: names and semicolons alone would be one word, too long for a line.
+std::string text_of(const std::string& value) {
+    std::string out = value;
+    for (size_t at = out.find(';'); at != out.npos; at = out.find(';', at + 2)) out.insert(at + 1, " ");
+    return out;
+}
+std::string text_of(const std::vector<std::string>& value) {
+    std::string out;
+    for (const std::string& one : value) {
+        out += out.empty() ? "" : " ";
+        for (const char c : one)
+            out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == ' ' ? "\\x20" : std::string(1, c);
+    }
+    return out.empty() ? std::string(kEmptyList) : out;
+}
+std::string text_of(const std::vector<std::pair<int32_t, float>>& value) {
+    std::string out;
+    for (const auto& [token, bias] : value)
+        out += fmt::format("{}{}{:+}", out.empty() ? "" : " ", token, bias);
+    return out.empty() ? std::string(kEmptyList) : out;
+}
+
+// An option for each text, in place of the built-in ones.
+void add_breakers(Options& options, const Parameter& p, SamplerOptions& s) {
     auto fresh = std::make_shared<bool>(true);
-    options.each(
-        "--dry-sequence-breaker", "TEXT",
-        "text that ends a repetition, in place of the built-in ones; may be given again; \"none\": no such "
-        "text (default: newline, colon, double quote, star)",
-        [&s, fresh](const std::string& text) -> Status {
-            if (*fresh) s.dry_sequence_breakers.clear();
-            *fresh = false;
-            if (text != "none") s.dry_sequence_breakers.push_back(unescape(text));
-            return {};
-        });
+    options.each(p.options, std::string(p.value), std::string(p.help),
+                 [&s, fresh](const std::string& text) -> Status {
+                     if (*fresh) s.dry_sequence_breakers.clear();
+                     *fresh = false;
+                     if (text != kEmptyList) s.dry_sequence_breakers.push_back(unescape(text));
+                     return {};
+                 });
+}
+
+void add_parameter(Options& options, const Parameter& p, SamplerOptions& s) {
+    const std::string now = parameter_text(s, p);
+    const std::string help = p.value.empty() ? Options::with_default(std::string(p.help), now)
+                                             : fmt::format("{} (default, without blanks: {})", p.help, now);
+    options.each(p.options, p.value.empty() ? "N" : std::string(p.value), help,
+                 [&s, &p](const std::string& text) { return set_by_text(s, p, text); });
+}
+
+}  // namespace
+
+Status set_by_text(SamplerOptions& options, const Parameter& p, const std::string& text) {
+    return std::visit([&](auto member) { return read_text(text, options.*member); }, p.member);
+}
+
+std::string parameter_text(const SamplerOptions& options, const Parameter& p) {
+    return std::visit([&](auto member) { return text_of(options.*member); }, p.member);
 }
 
 // A value that is - or names a file is read from there, and errors then name it; else it is the text itself.
@@ -137,102 +186,80 @@ static void add_grammar_options(Options& options, SamplingOptions& target) {
 void add_sampling_options(Options& options, SamplingOptions& target) {
     SamplerOptions& s = target.sampler;
     options.group("sampling");
-    options.each("-s --seed", "N", "random seed; -1: a new one each time (default: -1)",
-                 [&s](const std::string& text) -> Status {
-                     s.seed = uint32_t(RL_TRY(parse_integer(text, -1, std::numeric_limits<uint32_t>::max())));
-                     return {};
-                 });
-    options.common("random seed, for the same text again");
-    add_truncations(options, s);
-    add_penalties(options, s);
-    options.each("-l --logit-bias", "ID(+|-)BIAS", "make a token likelier or less likely; -inf forbids it",
-                 [&s](const std::string& text) { return add_bias(s, text); });
-    options.flag("--ignore-eos", "do not let the model end the text", target.ignore_eos);
-    // Names and semicolons alone would be one word, too long for a line of the help.
-    std::string order = s.samplers;
-    for (size_t at = order.find(';'); at != std::string::npos; at = order.find(';', at + 2))
-        order.insert(at + 1, " ");
-    options.text(
-        "--sampling-seq --sampler-seq --samplers", "LIST",
-        fmt::format("order of the samplers, by name or by letter (default, without blanks: {})", order),
-        s.samplers);
+    for (const Parameter& p : sampler_parameters()) {
+        if (p.options.empty()) continue;
+        if (p.name == "dry_sequence_breakers") {
+            add_breakers(options, p, s);
+        } else if (p.name == "logit_bias") {
+            options.each(p.options, std::string(p.value), std::string(p.help),
+                         [&s](const std::string& text) { return add_bias(s, text); });
+            options.flag("--ignore-eos", "do not let the model end the text", target.ignore_eos);
+        } else {
+            add_parameter(options, p, s);
+        }
+        if (!p.brief_help.empty()) options.common(std::string(p.brief_help));
+    }
     add_grammar_options(options, target);
 }
 
 namespace {
 
-class FileDefaults {
-public:
-    // Without options: of all that the file has.
-    FileDefaults(const Options* options, const Metadata& metadata) : options_(options), metadata_(metadata) {}
+Status read_default(const Metadata& metadata, const std::string& key, float& target) {
+    target = RL_TRY(metadata.real(key, target));
+    return {};
+}
+Status read_default(const Metadata& metadata, const std::string& key, int32_t& target) {
+    const auto* value = std::get_if<int64_t>(&metadata.find(key)->value);
+    if (!value || std::abs(double(*value)) > std::numeric_limits<int32_t>::max())
+        return error("key {} does not hold a whole number of 32 bits", key);
+    target = int32_t(*value);
+    return {};
+}
+Status read_default(const Metadata& metadata, const std::string& key, std::string& target) {
+    target = RL_TRY(metadata.text(key, target));
+    return {};
+}
+// Files have no default of another kind.
+template <typename T>
+Status read_default(const Metadata&, const std::string&, T&) {
+    return {};
+}
 
-    Status real(std::string_view key, std::string_view option, float& target) {
-        const std::string name = wanted(key, option);
-        if (name.empty()) return {};
-        target = RL_TRY(metadata_.real(name, target));
-        return said(key, fmt::format("{:g}", target));
-    }
-    Status integer(std::string_view key, std::string_view option, int32_t& target) {
-        const std::string name = wanted(key, option);
-        if (name.empty()) return {};
-        const auto* value = std::get_if<int64_t>(&metadata_.find(name)->value);
-        if (!value || *value < -1 || *value > std::numeric_limits<int32_t>::max())
-            return error("key {} does not hold a whole number of -1 or more", name);
-        target = int32_t(*value);
-        return said(key, fmt::format("{}", target));
-    }
-    Status text(std::string_view key, std::string_view option, std::string& target) {
-        const std::string name = wanted(key, option);
-        if (name.empty()) return {};
-        target = RL_TRY(metadata_.text(name, target));
-        return said(key, target);
-    }
-    const std::string& list() const { return list_; }
+// The last name stands for an option in Options::given().
+std::string option_of(const Parameter& p) {
+    return split_words(p.options).back();
+}
 
-private:
-    std::string wanted(std::string_view key, std::string_view option) const {
-        const std::string name = fmt::format("general.sampling.{}", key);
-        return (options_ && options_->given(option)) || !metadata_.has(name) ? "" : name;
+// Takes the file's defaults of parameters whose options were not given (without options: all of them), and
+// lists them.
+Result<std::string> take(const Options* options, const Metadata& metadata, SamplerOptions& target) {
+    std::string list;
+    for (const Parameter& p : sampler_parameters()) {
+        const std::string key = fmt::format("general.sampling.{}", p.file_key);
+        if (p.file_key.empty() || !metadata.has(key)) continue;
+        if (options && options->given(option_of(p))) continue;
+        RL_TRY(
+            std::visit([&](auto member) { return read_default(metadata, key, target.*member); }, p.member));
+        const Status fits = check_parameter(p, target);
+        if (!fits) return error("key {}: {}", key, fits.error().message);
+        std::string text = parameter_text(target, p);
+        std::erase(text, ' ');
+        list += fmt::format("{}{} {}", list.empty() ? "" : ", ", p.file_key, text);
     }
-    Status said(std::string_view key, const std::string& value) {
-        list_ += fmt::format("{}{} {}", list_.empty() ? "" : ", ", key, value);
-        return {};
-    }
-
-    const Options* options_;
-    const Metadata& metadata_;
-    std::string list_;
-};
-
-Status take(FileDefaults& file, SamplerOptions& target) {
-    RL_TRY(file.text("sequence", "--samplers", target.samplers));
-    RL_TRY(file.integer("top_k", "--top-k", target.top_k));
-    RL_TRY(file.real("top_p", "--top-p", target.top_p));
-    RL_TRY(file.real("min_p", "--min-p", target.min_p));
-    RL_TRY(file.real("xtc_probability", "--xtc-probability", target.xtc_probability));
-    RL_TRY(file.real("xtc_threshold", "--xtc-threshold", target.xtc_threshold));
-    RL_TRY(file.real("temp", "--temperature", target.temperature));
-    RL_TRY(file.integer("penalty_last_n", "--repeat-last-n", target.repeat_last_n));
-    RL_TRY(file.real("penalty_repeat", "--repeat-penalty", target.repeat_penalty));
-    RL_TRY(file.integer("mirostat", "--mirostat", target.mirostat));
-    RL_TRY(file.real("mirostat_tau", "--mirostat-ent", target.mirostat_tau));
-    return file.real("mirostat_eta", "--mirostat-lr", target.mirostat_eta);
+    return list;
 }
 
 }  // namespace
 
 Status take_file_defaults(const Options& options, const Metadata& metadata, SamplerOptions& target) {
-    FileDefaults file(&options, metadata);
-    RL_TRY(take(file, target));
-    if (!file.list().empty()) say_detail(fmt::format("sampling defaults of the file: {}", file.list()));
+    const std::string list = RL_TRY(take(&options, metadata, target));
+    if (!list.empty()) say_detail(fmt::format("sampling defaults of the file: {}", list));
     return {};
 }
 
 Result<std::string> recommended_sampling(const Metadata& metadata) {
-    FileDefaults file(nullptr, metadata);
     SamplerOptions unused;
-    RL_TRY(take(file, unused));
-    return file.list();
+    return take(nullptr, metadata, unused);
 }
 
 std::string unescape(std::string_view text) {
