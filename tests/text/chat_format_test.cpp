@@ -2,6 +2,8 @@
 #include "json/json.h"
 #include "support/material.h"
 #include "support/text_support.h"
+#include "text/chat/chat_family.h"
+#include "text/chat/reasoning.h"
 
 #include <doctest/doctest.h>
 
@@ -106,6 +108,33 @@ const std::vector<Message> kTalk = {
     {Role::system, "S"}, {Role::user, "A"}, {Role::assistant, "B"}, {Role::user, "C"}};
 
 }  // namespace
+
+TEST_CASE("chat: no two families share a name or the mark of a form of calls") {
+    std::set<std::string_view> names, reasoning, marks;
+    for (const ChatFamily& family : chat_families()) {
+        const ChatStyle& style = family.style;
+        CAPTURE(style.name);
+        CAPTURE(family.reasoning.name);
+        const bool calls = !family.calls.tokens[0].empty() || family.calls.forms[0].read != nullptr;
+        CHECK((!style.name.empty() || !family.reasoning.name.empty() || calls));
+        if (!style.name.empty()) {
+            CHECK(names.insert(style.name).second);
+            CHECK(ChatFormat::named(style.name).value().name() == style.name);
+        }
+        for (const std::string_view other : style.also)
+            if (!other.empty()) CHECK(ChatFormat::named(other).value().name() == style.name);
+        if (!family.reasoning.name.empty()) {
+            CHECK(reasoning.insert(family.reasoning.name).second);
+            CHECK(ReasoningMarks::named(family.reasoning.name)->open() == family.reasoning.open);
+        }
+        for (const CallForm& form : family.calls.forms) {
+            CHECK(form.mark.empty() == (form.read == nullptr));
+            if (form.read) CHECK(marks.insert(form.mark).second);
+        }
+    }
+    CHECK_FALSE(ChatFormat::named("").ok());
+    CHECK_FALSE(ReasoningMarks::named("").has_value());
+}
 
 TEST_CASE("chat format: conversations are rendered as the models' templates render them") {
     const Json all = parse_json(read_file(golden("text/chat_formats.json")));

@@ -1,4 +1,4 @@
-// A cursor over an answer, for who reads calls of functions from it; it notes the slips that it mends.
+// A cursor over an answer from which calls of functions are read. It notes the slips that it mends.
 #pragma once
 
 #include "text/chat/loose_value.h"
@@ -17,7 +17,7 @@ inline std::string_view trimmed_text(std::string_view text) {
     return text.substr(0, text.find_last_not_of(kCallSpaces) + 1);
 }
 
-// A value between marks may stand on lines of its own; these line ends are no part of it.
+// A value between marks may stand on separate lines; these line ends are no part of it.
 inline std::string_view without_outer_lines(std::string_view text) {
     if (text.starts_with('\n')) text.remove_prefix(1);
     if (text.ends_with('\n')) text.remove_suffix(1);
@@ -31,9 +31,9 @@ public:
     size_t at() const { return at_; }
     std::vector<ToolCall>& calls() { return calls_; }
     const std::string& problem() const { return problem_; }
-    // What was mended.
+    // The slips that were mended, as sentences.
     const std::vector<std::string>& slips() const { return slips_; }
-    // Whether nothing follows the calls.
+    // True when nothing follows the calls.
     bool ends_answer() {
         take_surplus_brackets({});
         return at_end();
@@ -155,7 +155,7 @@ protected:
     }
 
     std::optional<Json> json() {
-        // As the prompts of some families show the form of a call.
+        // The prompts of some families show the form of a call so.
         if (rest().starts_with("{{\"")) {
             slip("{ stands twice");
             ++at_;
@@ -210,8 +210,8 @@ protected:
             const auto found = call.find(key);
             return found != call.end() && found->is_string() ? found->get<std::string>() : std::string();
         };
-        const auto first = [&](const char* key, const char* otherwise) {
-            return text(key).empty() ? text(otherwise) : text(key);
+        const auto first = [&](const char* key, const char* fallback) {
+            return text(key).empty() ? text(fallback) : text(key);
         };
         const std::string name =
             first("name", "function").empty() ? text("tool_name") : first("name", "function");
@@ -231,7 +231,7 @@ private:
              at = text_.find(marks.parent, at + 1)) {
             CallCursor behind(text_, at + marks.parent.size(), tools_);
             behind.skip_spaces();
-            // Qwen3-Coder's calls stand in marks of their own.
+            // Qwen3-Coder has each call in further marks.
             if (marks.call == "<function=" && behind.take("</tool_call>")) {
                 behind.skip_spaces();
                 behind.take("<tool_call>");

@@ -25,7 +25,7 @@ public:
         return read && closed("</tool_call>");
     }
 
-    // <function=NAME>, with parameters in marks, whose values stand on lines of their own, or as JSON.
+    // <function=NAME>, with parameters in marks, whose values stand on separate lines, or as JSON.
     bool named_function() { return read_function(Lines::outer); }
 
     // <minimax:tool_call> with <invoke name="..."> in it.
@@ -43,7 +43,7 @@ public:
         return closed("</seed:tool_call>");
     }
 
-    // Hunyuan: JSON, or calls that have marks of their own.
+    // Hunyuan: JSON, or calls with further marks.
     bool listed() {
         skip_spaces();
         if (rest().starts_with("{") || rest().starts_with("["))
@@ -121,7 +121,7 @@ public:
         return arguments ? add(name, std::move(*arguments)) : refuse("has arguments that cannot be read");
     }
 
-    // Mistral: a list of objects, or NAME[CALL_ID]ID[ARGS]{...}, each behind a mark of its own.
+    // Mistral: a list of objects, or NAME[CALL_ID]ID[ARGS]{...}, each behind a mark.
     bool mistral() {
         constexpr std::string_view kArguments = "[ARGS]", kId = "[CALL_ID]";
         skip_spaces();
@@ -236,7 +236,7 @@ public:
     }
 
 private:
-    // Whether the line ends next to the marks belong to a value.
+    // The line ends next to the marks belong to a value, or stand outside of it.
     enum class Lines : uint8_t { kept, outer };
 
     // Behind <function=.

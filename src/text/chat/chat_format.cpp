@@ -1,6 +1,6 @@
 #include "text/chat/chat_format.h"
 
-#include "text/chat/chat_style.h"
+#include "text/chat/chat_family.h"
 #include "text/chat/chat_template.h"
 #include "text/tokens/unicode.h"
 
@@ -48,7 +48,8 @@ bool matches_vocabulary(const ChatStyle& style, const Tokenizer& tokenizer) {
                        [&](std::string_view part) { return part.empty() || is_marker(tokenizer, part); });
 }
 
-// What follows `before` in the template, up to `after`, if it is plain text: no end of a string in between.
+// The text behind `before` in the template, up to `after`, if it is plain text: no end of a string in
+// between.
 std::string literal_between(std::string_view source, std::string_view before, std::string_view after) {
     for (size_t at = source.find(before); at != source.npos; at = source.find(before, at + 1)) {
         const size_t begin = at + before.size();
@@ -159,7 +160,7 @@ private:
     }
 
     void add_system(const std::string& text) {
-        if (style_.place != SystemPlace::own_turn) {
+        if (style_.place != SystemPlace::system_turn) {
             held_ += (has_held_ ? "\n\n" : "") + text;
             has_held_ = true;
             return;
@@ -184,7 +185,7 @@ private:
             add_turn(style_.system, held_);
             has_held_ = false;
         }
-        // Of system and user text together the outer white space goes.
+        // White space around system and user text together is removed.
         const bool inner = takes_system && !style_.system.open.empty();
         add(style_.trim && inner ? trimmed(text, false, true) : cleaned(text), false);
         add(style_.user.close, true);
@@ -216,7 +217,8 @@ private:
 Result<ChatFormat> ChatFormat::detect(const Metadata& metadata, const Tokenizer& tokenizer) {
     if (has_chat_template(metadata)) {
         const std::string source = normalised(RL_TRY(chat_template_source(metadata)));
-        for (const ChatStyle& style : chat_styles()) {
+        for (const ChatFamily& family : chat_families()) {
+            const ChatStyle& style = family.style;
             if (!matches_template(style, source)) continue;
             ChatFormat format(&style, "the chat template");
             format.read_template(source);
@@ -231,22 +233,22 @@ Result<ChatFormat> ChatFormat::detect(const Metadata& metadata, const Tokenizer&
         }
         return error("the model's chat template is of no built-in format; known are {}", known_formats());
     }
-    for (const ChatStyle& style : chat_styles())
-        if (matches_vocabulary(style, tokenizer)) return ChatFormat(&style, "the vocabulary");
+    for (const ChatFamily& family : chat_families())
+        if (matches_vocabulary(family.style, tokenizer)) return ChatFormat(&family.style, "the vocabulary");
     return error(
         "the model has no chat template, and its vocabulary no turn markers that are known: it may be no "
         "chat model; known formats are {}",
         known_formats());
 }
 
-// What templates of one format differ in.
+// Reads the properties in which templates of one format differ.
 void ChatFormat::read_template(const std::string& source) {
     bos_ = contains(source, "bos_token");
     trim_ = contains(source, "render_content(message.content, true)|trim");
     drop_reasoning_ = contains(source, style_->thoughts_end);
     strip_lines_ =
         !contains(source, "split('</think>')[-1]") || contains(source, "split('</think>')[-1].lstrip('\n')");
-    if (style_->place == SystemPlace::own_turn && !style_->system.close.empty()) {
+    if (style_->place == SystemPlace::system_turn && !style_->system.close.empty()) {
         std::string text = literal_between(source, style_->system.open, style_->system.close);
         if (!text.empty()) default_system_ = std::move(text);
     }
@@ -266,10 +268,9 @@ void ChatFormat::read_template(const std::string& source) {
 }
 
 Result<ChatFormat> ChatFormat::named(std::string_view name) {
-    for (const ChatStyle& style : chat_styles()) {
-        if (style.name != name &&
-            (name.empty() || std::count(style.also.begin(), style.also.end(), name) == 0))
-            continue;
+    for (const ChatFamily& family : chat_families()) {
+        const ChatStyle& style = family.style;
+        if (name.empty() || (style.name != name && std::ranges::count(style.also, name) == 0)) continue;
         ChatFormat format(&style, "its name");
         format.default_system_ = style.default_system;
         return format;
@@ -279,7 +280,8 @@ Result<ChatFormat> ChatFormat::named(std::string_view name) {
 
 std::vector<std::string> ChatFormat::names() {
     std::vector<std::string> all;
-    for (const ChatStyle& style : chat_styles()) all.emplace_back(style.name);
+    for (const ChatFamily& family : chat_families())
+        if (!family.style.name.empty()) all.emplace_back(family.style.name);
     std::sort(all.begin(), all.end());
     return all;
 }
@@ -289,7 +291,7 @@ std::string_view ChatFormat::name() const {
 }
 
 bool ChatFormat::has_system() const {
-    return style_->place == SystemPlace::own_turn;
+    return style_->place == SystemPlace::system_turn;
 }
 
 bool ChatFormat::opens_thinking(const ChatOptions& options) const {

@@ -17,7 +17,7 @@ struct Message {
 };
 
 struct ChatOptions {
-    // For templates that state today's date, as they write it ("26 Jul 2024"); empty: their own default.
+    // For templates that state today's date, as they write it ("26 Jul 2024"); empty: the template's default.
     std::string date;
     // False: asks a model that thinks first to answer at once, if its template knows how.
     bool thinking = true;
@@ -32,19 +32,18 @@ public:
     static std::vector<std::string> names();
 
     std::string_view name() const;
-    // What it was recognised by: "the chat template", "the vocabulary" or "its name".
+    // The way it was recognised: by "the chat template", "the vocabulary" or "its name".
     std::string_view origin() const { return origin_; }
-    // What the model's template does that is not done here, as sentences.
+    // Sentences on parts of the model's template that are not written here.
     const std::vector<std::string>& notes() const { return notes_; }
-    // Whether system text has a place of its own; where not, it is put before a user's text.
+    // True when system text has a turn for itself; else it is put before a user's text.
     bool has_system() const;
-    // Whether the header of an answer opens a <think> block, so that the answer begins inside it.
+    // True when the header of an answer opens a <think> block, so that the answer begins inside it.
     bool opens_thinking(const ChatOptions& options = {}) const;
-    // Whether `ChatOptions::thinking = false` has an effect.
+    // True when `ChatOptions::thinking = false` has an effect.
     bool can_skip_thinking() const { return !skip_thinking_.empty(); }
 
-    // A whole conversation, BOS included, ending with the header that makes the assistant speak. The
-    // reasoning
+    // A whole conversation with BOS, which ends with the header that makes the assistant speak. The reasoning
     // (<think>...</think>) of earlier answers is left out, as templates do.
     std::vector<TextPart> render(const Tokenizer& tokenizer, const std::vector<Message>& messages,
                                  const ChatOptions& options = {}) const;
@@ -60,12 +59,11 @@ private:
     const ChatStyle* style_;
     std::string_view origin_;
     std::vector<std::string> notes_;
-    std::optional<std::string>
-        default_system_;          // what the template says when the conversation has no system text
-    std::string date_;            // the template's own date; empty: it states none
-    std::string knowledge_date_;  // with `date_`: what the template says before it
-    std::string open_thinking_;   // after the header of an answer
-    std::string skip_thinking_;   // the same when no thinking is wanted
+    std::optional<std::string> default_system_;  // the template's, for conversations without one
+    std::string date_;                           // that the template states; empty: none
+    std::string knowledge_date_;                 // stated before it
+    std::string open_thinking_;                  // after the header of an answer
+    std::string skip_thinking_;                  // the same when no thinking is wanted
     bool bos_ = false;
     bool trim_ = false;
     bool drop_reasoning_ = true;

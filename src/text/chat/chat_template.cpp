@@ -49,7 +49,8 @@ Result<std::optional<ChatTemplate>> ChatTemplate::of(const Metadata& metadata, s
     return std::optional<ChatTemplate>(std::move(parsed).value());
 }
 
-// Templates write markers around roles ("<|" + role + "|>"), so that these few are the program's own words.
+// Templates write markers around roles ("<|" + role + "|>"), so that the program takes these few for words of
+// the template.
 static bool is_known_role(const Json& role) {
     static constexpr std::string_view kRoles[] = {"system", "user",      "assistant", "tool",
                                                   "model",  "developer", "function",  "ipython"};
@@ -59,7 +60,7 @@ static bool is_known_role(const Json& role) {
 
 enum class ArgumentForm : uint8_t { object, text };
 
-// As Python's json.dumps, which models were trained with.
+// JSON in the form of Python's json.dumps, which models were trained with.
 static Result<std::string> spaced_json(const Json& json) {
     Store store;
     const Value value = RL_TRY(jinja::value_of(store, json));

@@ -1,5 +1,5 @@
 // The chat template that a model file carries: it writes conversations as the model was trained to read them.
-// What messages say is never taken for control tokens.
+// The texts of messages are never taken for control tokens.
 #pragma once
 
 #include "json/json.h"
@@ -12,8 +12,8 @@
 namespace redline {
 
 struct TemplateInput {
-    Json messages = Json::array();    // {"role": ..., "content": ...} each, and what else the template reads
-    Json tools;                       // null: none
+    Json messages = Json::array();  // {"role": ..., "content": ...} each, with further keys for the template
+    Json tools;                     // null: none
     Json variables = Json::object();  // further ones, such as enable_thinking
     bool answer = true;               // ends with the header that makes the assistant speak
     std::tm now = {};                 // for templates that state the date
@@ -22,7 +22,7 @@ struct TemplateInput {
 // A model file's usual template, and others that it may have for some purpose.
 inline constexpr std::string_view kUsualTemplate = "default", kToolTemplate = "tool_use";
 
-// Whether the file has the usual one; an empty one is none.
+// True when the file has the usual one; an empty one is none.
 bool has_chat_template(const Metadata& metadata);
 // The usual one first.
 std::vector<std::string> chat_template_names(const Metadata& metadata);

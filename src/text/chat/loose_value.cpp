@@ -90,7 +90,7 @@ private:
         return true;
     }
 
-    // As Python reads them: one digit to three.
+    // Python reads one digit to three.
     void read_octal() {
         char32_t code = 0;
         size_t digits = 0;
@@ -205,7 +205,7 @@ private:
 
     enum class Before : uint8_t { nothing, value, comma };
 
-    // Whether the bracket is closed here.
+    // True when the bracket is closed here.
     bool closes(char close, Before before) {
         skip_spaces();
         if (take({&close, 1})) {

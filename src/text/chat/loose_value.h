@@ -20,7 +20,7 @@ std::optional<Json> read_gemma_value(std::string_view text, size_t& at);
 std::optional<Json> read_loose_arguments(std::string_view text, size_t& at, char close);
 
 struct Mending {
-    std::vector<std::string> slips;  // what was mended
+    std::vector<std::string> slips;  // that were mended
     std::string problem;             // why nothing was read, where that is known
 };
 

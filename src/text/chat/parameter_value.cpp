@@ -41,7 +41,7 @@ uint32_t named_type(const Json& name) {
     return kAny;
 }
 
-// What "#/$defs/X" names; null where it names nothing.
+// The schema that "#/$defs/X" names; null where it names nothing.
 const Json* referred(const Json& root, const Json& schema) {
     const auto found = schema.find("$ref");
     if (found == schema.end() || !found->is_string()) return nullptr;

@@ -8,14 +8,14 @@
 
 namespace redline {
 
-// The functions that are offered, whether each stands in {"type": "function", "function": ...} or alone;
-// null: there is none of this name.
+// The offered function of this name, which may stand in {"type": "function", "function": ...} or alone; null:
+// there is none.
 const Json* find_function(const Json& tools, std::string_view name);
 
-// Whether a call of the function means something without arguments.
+// True when a call of the function means something without arguments.
 bool needs_no_arguments(const Json& function);
 
-// Of the function's parameters; null: they are not known.
+// The schemas of the function's parameters; null: they are not known.
 const Json* find_properties(const Json& function);
 
 // A text where the schema knows nothing else; else the JSON or Python's word that it is, if the schema has

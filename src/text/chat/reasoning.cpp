@@ -1,118 +1,19 @@
 #include "text/chat/reasoning.h"
 
+#include "text/chat/chat_family.h"
+
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace redline {
 
-struct ReasoningStyle {
-    std::string_view name;
-    std::string_view open;
-    std::string_view close;
-    std::string_view closing;                // the close mark with what the model writes behind it
-    std::array<std::string_view, 5> tokens;  // the parts of the marks that are tokens
-    bool repeats = false;                    // the answer may be interrupted by reasoning
-    bool by_vocabulary = true;               // the first two tokens tell the family; else the template has to
-};
-
 namespace {
 
-constexpr std::string_view kHarmony = "harmony", kMuse = "muse", kSolar = "solar";
 constexpr std::string_view kChannel = "<|channel|>";
 constexpr std::string_view kMessage = "<|message|>";
 constexpr std::string_view kStart = "<|start|>";
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr size_t kLongestHeader = 256;  // bytes; longer is no header
-
-constexpr ReasoningStyle kReasoningStyles[] = {
-    // gpt-oss. A message's channel says what it is: analysis, commentary or final.
-    {.name = kHarmony,
-     .open = kChannel,
-     .close = kMessage,
-     .closing = "<|end|><|start|>assistant<|channel|>final<|message|>",
-     .tokens = {kChannel, kMessage, kStart, "<|end|>", "<|constrain|>"},
-     .repeats = true},
-    // Muse-Glimmer. A message's header says whom it is for: the model itself, the user or a function.
-    {.name = kMuse,
-     .open = "to=self<|message|>",
-     .close = "<|eom|>",
-     .closing = "<|eom|><|start|>assistant to=user<|message|>",
-     .tokens = {kMessage, kStart, "<|eom|>", "<|eot|>"},
-     .repeats = true,
-     .by_vocabulary = false},
-    // Solar Open. A mark says what a message is: reasoning, the answer or calls.
-    {.name = kSolar,
-     .open = "<|begin|>assistant<|think|>",
-     .close = "<|end|>",
-     .closing = "<|end|><|begin|>assistant<|content|>",
-     .tokens = {"<|think|>", "<|content|>", "<|begin|>", "<|end|>"},
-     .repeats = true,
-     .by_vocabulary = false},
-    {.name = "gemma4",
-     .open = "<|channel>thought",
-     .close = "<channel|>",
-     .closing = "<channel|>",
-     .tokens = {"<|channel>", "<channel|>"},
-     .repeats = true},
-    // Qwen3, QwQ, DeepSeek-R1 and its distillates, GLM-4.5, MiniMax-M2, Kimi-K2, SmolLM3, Granite 3.3, ...
-    {.name = "think",
-     .open = "<think>",
-     .close = "</think>",
-     .closing = "\n</think>\n\n",
-     .tokens = {"<think>", "</think>"}},
-    // Magistral, Ministral 3 Reasoning.
-    {.name = "mistral",
-     .open = "[THINK]",
-     .close = "[/THINK]",
-     .closing = "[/THINK]",
-     .tokens = {"[THINK]", "[/THINK]"}},
-    {.name = "seed",
-     .open = "<seed:think>",
-     .close = "</seed:think>",
-     .closing = "</seed:think>",
-     .tokens = {"<seed:think>", "</seed:think>"}},
-    {.name = "command",
-     .open = "<|START_THINKING|>",
-     .close = "<|END_THINKING|>",
-     .closing = "<|END_THINKING|><|START_RESPONSE|>",
-     .tokens = {"<|START_THINKING|>", "<|END_THINKING|>"}},
-    {.name = "apertus",
-     .open = "<|inner_prefix|>",
-     .close = "<|inner_suffix|>",
-     .closing = "<|inner_suffix|>",
-     .tokens = {"<|inner_prefix|>", "<|inner_suffix|>"}},
-    {.name = "thinking",
-     .open = "<thinking>",
-     .close = "</thinking>",
-     .closing = "\n</thinking>\n\n",
-     .tokens = {},
-     .by_vocabulary = false},
-    // EXAONE Deep.
-    {.name = "thought",
-     .open = "<thought>",
-     .close = "</thought>",
-     .closing = "\n</thought>\n\n",
-     .tokens = {},
-     .by_vocabulary = false},
-    // Granite 3.2.
-    {.name = "granite",
-     .open = "Here is my thought process:",
-     .close = "Here is my response:",
-     .closing = "\n\nHere is my response:\n\n",
-     .tokens = {},
-     .by_vocabulary = false},
-    {.name = "apriel",
-     .open = "Here are my reasoning steps:",
-     .close = "[BEGIN FINAL RESPONSE]",
-     .closing = "\n[BEGIN FINAL RESPONSE]\n",
-     .tokens = {},
-     .by_vocabulary = false},
-};
-
-// Of Granite 3.3 and ERNIE, of Hunyuan, of Apriel.
-constexpr std::pair<std::string_view, std::string_view> kAnswerMarks[] = {
-    {"<response>", "</response>"}, {"<answer>", "</answer>"}, {"", "[END FINAL RESPONSE]"}};
 
 constexpr std::string_view kMessageEnds[] = {"<|end|>", "<|call|>",  "<|return|>", "<|eom|>",
                                              "<|eot|>", "<|calls|>", kStart};
@@ -121,14 +22,14 @@ bool has_text(std::string_view text, std::string_view part) {
     return text.find(part) != text.npos;
 }
 
-// How much of the end of `text` is the beginning of `mark`, but not all of it.
+// The number of bytes at the end of `text` that begin `mark` without being all of it.
 size_t begun(std::string_view text, std::string_view mark) {
     size_t length = std::min(text.size(), mark.empty() ? 0 : mark.size() - 1);
     while (length > 0 && !text.ends_with(mark.substr(0, length))) --length;
     return length;
 }
 
-// Whether `text` is the beginning of `mark`, or all of it and more.
+// True when `text` is the beginning of `mark`, or all of it and more.
 bool may_become(std::string_view text, std::string_view mark) {
     const size_t common = std::min(text.size(), mark.size());
     return text.substr(0, common) == mark.substr(0, common);
@@ -161,29 +62,30 @@ std::optional<ReasoningMarks> ReasoningMarks::find(std::string_view template_sou
         const TokenType type = tokenizer.type(tokenizer.find(text));
         return type == TokenType::control || type == TokenType::user_defined;
     };
-    for (const ReasoningStyle& style : kReasoningStyles) {
-        if (!has_text(template_source, style.close) || !has_text(template_source, style.open)) {
-            // Templates leave the reasoning of earlier turns out by the closing mark alone.
-            if (style.name != "think" || !has_text(template_source, style.close)) continue;
-        }
+    for (const ChatFamily& family : chat_families()) {
+        const ReasoningStyle& style = family.reasoning;
+        if (style.name.empty() || !has_text(template_source, style.close)) continue;
+        if (!style.by_close && !has_text(template_source, style.open)) continue;
         ReasoningMarks marks(&style);
-        for (const auto& [open, close] : kAnswerMarks) {
-            if (!has_text(template_source, close)) continue;
-            marks.answer_open_ = open;
-            marks.answer_close_ = close;
+        for (const ChatFamily& other : chat_families()) {
+            if (other.answer.close.empty() || !has_text(template_source, other.answer.close)) continue;
+            marks.answer_open_ = other.answer.open;
+            marks.answer_close_ = other.answer.close;
             break;
         }
         return marks;
     }
-    for (const ReasoningStyle& style : kReasoningStyles)
-        if (style.by_vocabulary && is_token(style.tokens[0]) && is_token(style.tokens[1]))
-            return ReasoningMarks(&style);
+    for (const ChatFamily& family : chat_families()) {
+        const ReasoningStyle& style = family.reasoning;
+        if (style.name.empty() || !style.by_vocabulary) continue;
+        if (is_token(style.tokens[0]) && is_token(style.tokens[1])) return ReasoningMarks(&style);
+    }
     return {};
 }
 
 std::optional<ReasoningMarks> ReasoningMarks::named(std::string_view name) {
-    for (const ReasoningStyle& style : kReasoningStyles)
-        if (style.name == name) return ReasoningMarks(&style);
+    for (const ChatFamily& family : chat_families())
+        if (!name.empty() && family.reasoning.name == name) return ReasoningMarks(&family.reasoning);
     return {};
 }
 
@@ -208,32 +110,30 @@ std::string_view ReasoningMarks::close() const {
 }
 
 bool ReasoningMarks::is_harmony() const {
-    return style_->name == kHarmony;
+    return style_->form == ReasoningForm::channels;
 }
 
 bool ReasoningMarks::by_messages() const {
-    return is_harmony() || style_->name == kMuse || style_->name == kSolar;
+    return style_->form != ReasoningForm::marks;
 }
 
 bool ReasoningMarks::opened_by(std::string_view scaffold) const {
     const std::string_view end = without_spaces_at_end(scaffold);
-    if (is_harmony()) return end.ends_with("<|channel|>analysis<|message|>");
-    return end.ends_with(style_->open);
+    return end.ends_with(style_->opened.empty() ? style_->open : style_->opened);
 }
 
 bool ReasoningMarks::closed_by(std::string_view scaffold) const {
     const std::string_view end = without_spaces_at_end(scaffold);
-    if (is_harmony()) return end.ends_with("<|channel|>final<|message|>");
-    if (by_messages()) return end.ends_with("to=user<|message|>") || end.ends_with("<|content|>");
-    return end.ends_with(style_->close);
+    return end.ends_with(style_->closed.empty() ? style_->close : style_->closed);
 }
 
 ReasoningSplitter::ReasoningSplitter(const ReasoningMarks& marks, std::string_view scaffold) : marks_(marks) {
     if (marks.opened_by(scaffold)) state_ = State::reasoning;
     if (!marks.by_messages()) return;
     analysis_ = marks.opened_by(scaffold);
-    const bool begun =
-        marks.name() == kSolar ? analysis_ || marks.closed_by(scaffold) : scaffold.ends_with(kMessage);
+    const bool begun = marks.style_->form == ReasoningForm::marked_messages
+                           ? analysis_ || marks.closed_by(scaffold)
+                           : scaffold.ends_with(kMessage);
     state_ = begun ? State::message : State::header;
 }
 
@@ -283,7 +183,7 @@ std::vector<AnswerPiece> ReasoningSplitter::finish() {
     return std::exchange(pieces_, {});
 }
 
-// True: what is held may go on being read.
+// True: the held text may have more to read.
 bool ReasoningSplitter::step() {
     switch (state_) {
         case State::start:
@@ -365,7 +265,7 @@ bool ReasoningSplitter::read_answer() {
 // " to=functions.name" before or behind the channel. Later messages have "<|start|>assistant" before it.
 bool ReasoningSplitter::read_header() {
     held_.erase(0, std::min(held_.find_first_not_of(kBlanks), held_.size()));
-    if (marks_.name() == kSolar) return read_mark();
+    if (marks_.style_->form == ReasoningForm::marked_messages) return read_mark();
     const size_t at = held_.find(kMessage);
     const bool header = may_become(held_, kStart) || may_become(held_, kChannel) ||
                         may_become(held_, "to=") || may_become(held_, kMessage);
@@ -380,7 +280,8 @@ bool ReasoningSplitter::read_header() {
     return true;
 }
 
-// Of Solar Open: <|think|>, <|content|> or <|tool_calls|>; later messages have the role before it.
+// Solar Open marks a message with <|think|>, <|content|> or <|tool_calls|>; later ones have the role before
+// it.
 bool ReasoningSplitter::read_mark() {
     constexpr std::string_view kRole = "<|begin|>assistant";
     const bool named = held_.starts_with(kRole);

@@ -1,5 +1,5 @@
-// What a model thinks before it answers, told apart from the answer while the text comes. Families of models
-// mark it differently; which marks apply is read from the chat template or the vocabulary.
+// The reasoning of a model before its answer, told apart from the answer while the text comes. Families of
+// models mark it differently; which marks apply is read from the chat template or the vocabulary.
 #pragma once
 
 #include "text/tokens/tokenizer.h"
@@ -17,7 +17,7 @@ struct ReasoningStyle;
 // The marks of one family: <think>...</think>, the channels of harmony, and others.
 class ReasoningMarks {
 public:
-    // By the marks that the source of a chat template writes; without any, by the tokens of the vocabulary.
+    // By the marks that the source of a chat template writes, or without any by the tokens of the vocabulary.
     // Nothing: the model is not known to reason.
     static std::optional<ReasoningMarks> find(std::string_view template_source, const Tokenizer& tokenizer);
     // By the name of a family; nothing for one that is not known.
@@ -27,19 +27,18 @@ public:
     // The marks that are control tokens. Control tokens have no text in an answer: they have to be written
     // out (GenerateOptions::shown) for the splitter to see them.
     std::vector<Token> control_tokens(const Tokenizer& tokenizer) const;
-    // What ends the reasoning when it is cut short, to be read as scaffold: "</think>\n\n".
+    // The text that ends a reasoning which is cut short, to be read as scaffold: "</think>\n\n".
     std::string_view closing() const;
 
-    // The marks around the reasoning as the model writes them; of harmony what a message's header begins and
-    // ends with.
+    // The marks around the reasoning as the model writes them; of harmony those around a message's header.
     std::string_view open() const;
     std::string_view close() const;
     bool is_harmony() const;
     // The text is messages with headers, as of harmony, which say whom they are for.
     bool by_messages() const;
 
-    // Whether a prompt that ends with this scaffold has opened the reasoning, so that the text begins in it,
-    // or has closed it already.
+    // True when a prompt that ends with this scaffold has opened the reasoning, so that the text begins in
+    // it, or has closed it already.
     bool opened_by(std::string_view scaffold) const;
     bool closed_by(std::string_view scaffold) const;
 
@@ -48,7 +47,7 @@ private:
     explicit ReasoningMarks(const ReasoningStyle* style) : style_(style) {}
 
     const ReasoningStyle* style_;
-    // Around the answer of some that write <think>; left out of it.
+    // Some models that write <think> have marks around the answer, too, which are left out of it.
     std::string_view answer_open_;
     std::string_view answer_close_;
 };
@@ -72,7 +71,7 @@ struct AnswerPiece {
 // parse_tool_calls().
 class ReasoningSplitter {
 public:
-    // `scaffold`: what the prompt ends with, see last_scaffold().
+    // `scaffold`: the end of the prompt, see last_scaffold().
     ReasoningSplitter(const ReasoningMarks& marks, std::string_view scaffold);
 
     std::vector<AnswerPiece> push(std::string_view text);
@@ -80,10 +79,10 @@ public:
     std::vector<AnswerPiece> finish();
     // Where the text is, as far as it is known.
     enum class Place : uint8_t {
-        between,    // messages, of harmony; before all else, of others
-        mark,       // text that may become a mark; of harmony a header
-        reasoning,  // what comes next belongs to it
-        after,      // it, and in white space
+        between,    // between messages (harmony), or before the first text
+        mark,       // in text that may become a mark, or in a message's header
+        reasoning,  // in the reasoning
+        after,      // in white space behind the reasoning
         answer,
     };
     Place place() const;
@@ -116,7 +115,7 @@ private:
     State state_ = State::start;
     std::string held_;
     std::vector<AnswerPiece> pieces_;
-    bool fresh_ = true;       // of this reasoning nothing is given yet
+    bool fresh_ = true;       // nothing of this reasoning is given yet
     bool analysis_ = false;   // harmony: the message is reasoning
     bool raw_ = false;        // harmony: the message is for a function
     bool paragraph_ = false;  // harmony: a line end goes before the text of this message
@@ -127,7 +126,7 @@ struct SplitAnswer {
     std::string content;
     std::string reasoning;
 };
-// A whole text; as from the splitter.
+// A whole text, split as by the splitter.
 SplitAnswer split_answer(const ReasoningMarks& marks, std::string_view scaffold, std::string_view text);
 
 }  // namespace redline

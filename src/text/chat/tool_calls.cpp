@@ -1,6 +1,6 @@
 #include "text/chat/tool_calls.h"
 
-#include "text/chat/call_reader.h"
+#include "text/chat/chat_family.h"
 #include "text/chat/reasoning.h"
 
 #include <algorithm>
@@ -10,54 +10,18 @@ namespace redline {
 
 namespace {
 
-struct Form {
-    std::string_view mark;
-    bool (CallReader::*read)();
-    bool keeps_mark = false;  // the reader begins at the mark, not behind it
-};
-
-constexpr Form kForms[] = {
-    {"<tool_call>", &CallReader::tagged},
-    {"<function=", &CallReader::named_function},
-    {"<minimax:tool_call>", &CallReader::minimax},
-    {"<atem:function_calls>", &CallReader::atem},
-    {"<｜DSML｜function_calls>", &CallReader::dsml_functions},
-    {"<｜DSML｜tool_calls>", &CallReader::dsml_tools},
-    {"<seed:tool_call>", &CallReader::seed},
-    {"<tool_calls>", &CallReader::listed},
-    {"<TOOLCALL>", &CallReader::nemotron},
-    {"<|START_ACTION|>", &CallReader::command},
-    {"<|tool_call|>", &CallReader::granite},
-    {"<|tools_prefix|>", &CallReader::apertus},
-    {"<|tool_calls|>", &CallReader::solar},
-    {"<|python_start|>", &CallReader::pythonic},
-    {"<|function_call|>", &CallReader::function_call},
-    {"function call<|role_sep|>", &CallReader::function_call},
-    {"<function name=\"", &CallReader::params},
-    {"<|python_tag|>", &CallReader::python_tag},
-    {"[TOOL_CALLS]", &CallReader::mistral},
-    {"<|start|>assistant to=", &CallReader::harmony, true},
-    {"<|start|>assistant<|channel|>commentary to=", &CallReader::harmony, true},
-    {"<|channel|>commentary to=", &CallReader::harmony, true},
-    {"<|channel|>analysis to=", &CallReader::harmony, true},
-    {"to=functions.", &CallReader::harmony, true},
-    {"<｜tool▁calls▁begin｜>", &CallReader::deepseek},
-    {"<|tool_calls_section_begin|>", &CallReader::kimi},
-    {"<|tool_call>", &CallReader::gemma},
-    {"<|tool_call_start|>", &CallReader::pythonic},
-};
-
 // The first mark at or behind `at`; of two at one place the longer.
-const Form* find_form(std::string_view text, size_t& at) {
-    const Form* first = nullptr;
+const CallForm* find_form(std::string_view text, size_t& at) {
+    const CallForm* first = nullptr;
     size_t where = text.npos;
-    for (const Form& form : kForms) {
-        const size_t found = text.find(form.mark, at);
-        if (found > where || found == text.npos) continue;
-        if (found == where && first && form.mark.size() < first->mark.size()) continue;
-        where = found;
-        first = &form;
-    }
+    for (const ChatFamily& family : chat_families())
+        for (const CallForm& form : family.calls.forms) {
+            const size_t found = form.read ? text.find(form.mark, at) : text.npos;
+            if (found > where || found == text.npos) continue;
+            if (found == where && first && form.mark.size() < first->mark.size()) continue;
+            where = found;
+            first = &form;
+        }
     at = where;
     return first;
 }
@@ -113,7 +77,7 @@ ParsedAnswer parse_tool_calls(std::string_view answer, const Json& tools) {
     size_t at = 0;
     size_t copied = 0;
     if (read_bare(answer, tools, out)) at = copied = answer.size();
-    while (const Form* form = find_form(answer, at)) {
+    while (const CallForm* form = find_form(answer, at)) {
         CallReader reader(answer, form->keeps_mark ? at : at + form->mark.size(), tools);
         if (!(reader.*form->read)()) {
             out.notes.push_back(fmt::format("a call in the answer is left as text: what follows {} {}",
@@ -134,55 +98,10 @@ ParsedAnswer parse_tool_calls(std::string_view answer, const Json& tools) {
 }
 
 std::vector<Token> tool_call_tokens(const Tokenizer& tokenizer) {
-    static constexpr std::string_view kMarks[] = {"<tool_call>",
-                                                  "</tool_call>",
-                                                  "<arg_key>",
-                                                  "</arg_key>",
-                                                  "<arg_value>",
-                                                  "</arg_value>",
-                                                  "<minimax:tool_call>",
-                                                  "</minimax:tool_call>",
-                                                  "<|python_tag|>",
-                                                  "[TOOL_CALLS]",
-                                                  "[ARGS]",
-                                                  "[CALL_ID]",
-                                                  "<｜tool▁calls▁begin｜>",
-                                                  "<｜tool▁call▁begin｜>",
-                                                  "<｜tool▁sep｜>",
-                                                  "<｜tool▁call▁end｜>",
-                                                  "<｜tool▁calls▁end｜>",
-                                                  "<|tool_calls_section_begin|>",
-                                                  "<|tool_call_begin|>",
-                                                  "<|tool_call_argument_begin|>",
-                                                  "<|tool_call_end|>",
-                                                  "<|tool_calls_section_end|>",
-                                                  "<|tool_call>",
-                                                  "<tool_call|>",
-                                                  "<|\"|>",
-                                                  "<|tool_call_start|>",
-                                                  "<|python_start|>",
-                                                  "<|python_end|>",
-                                                  "<|START_ACTION|>",
-                                                  "<|END_ACTION|>",
-                                                  "<|tool_call|>",
-                                                  "<|/tool_call|>",
-                                                  "<seed:tool_call>",
-                                                  "</seed:tool_call>",
-                                                  "<tool_calls>",
-                                                  "</tool_calls>",
-                                                  "<TOOLCALL>",
-                                                  "</TOOLCALL>",
-                                                  "<|tools_prefix|>",
-                                                  "<|tools_suffix|>",
-                                                  "｜DSML｜",
-                                                  "<|function_call|>",
-                                                  "<|role_sep|>",
-                                                  "<|tool_calls|>",
-                                                  "<|tool_call:begin|>",
-                                                  "<|tool_call:name|>",
-                                                  "<|tool_call:args|>",
-                                                  "<|tool_call:end|>"};
-    return control_tokens_of(tokenizer, kMarks);
+    std::vector<std::string_view> marks;
+    for (const ChatFamily& family : chat_families())
+        marks.insert(marks.end(), family.calls.tokens.begin(), family.calls.tokens.end());
+    return control_tokens_of(tokenizer, marks);
 }
 
 Json tool_calls_json(const std::vector<ToolCall>& calls) {

@@ -20,7 +20,7 @@ struct ToolCall {
 struct ParsedAnswer {
     std::string content;  // without the calls
     std::vector<ToolCall> calls;
-    std::vector<std::string> notes;  // what looked like a call and was left as text, or was mended, and why
+    std::vector<std::string> notes;  // calls that were left as text, or mended, and why
 };
 
 // `tools` is OpenAI's list of functions: it says which parameters are texts, and only a function in it is
@@ -31,7 +31,7 @@ ParsedAnswer parse_tool_calls(std::string_view answer, const Json& tools);
 // The control tokens that mark calls; they have to be written out (GenerateOptions::shown) to be seen.
 std::vector<Token> tool_call_tokens(const Tokenizer& tokenizer);
 
-// As OpenAI's API has them: {"id", "type": "function", "function": {"name", "arguments": TEXT}}.
+// In the form of OpenAI's API: {"id", "type": "function", "function": {"name", "arguments": TEXT}}.
 Json tool_calls_json(const std::vector<ToolCall>& calls);
 
 }  // namespace redline
