@@ -1,10 +1,15 @@
-// Apertus: norms of q and k by head, half-split rope, and an FFN of xIELU, which has no gate and other
-// numbers in each layer. Their keys have no name of the architecture before them.
+// Apertus: norms of the heads of queries and keys, half-split rope, and an FFN of xIELU, which has no gate
+// and other numbers in each layer. The keys of these numbers do not begin with the architecture.
 #include "arch/arch.h"
+#include "arch/blocks.h"
 
 #include <cmath>
 
 namespace redline::archs {
+
+struct Apertus : Config {
+    std::vector<Xielu> xielu = {};  // by layer, without its slot
+};
 
 static Result<std::vector<float>> by_layer(const ModelFile& file, const Config& c, const std::string& key) {
     const std::vector<float>* array = file.meta().floats(key);
@@ -18,10 +23,9 @@ static float softplus(float x) {
     return x > 20.0f ? x : std::log1p(std::exp(x));
 }
 
-static Result<Config> config(const ModelFile& file) {
-    Config c = RL_TRY(common_config(file));
-    const std::vector<float> factors = RL_TRY(file.floats("rope_freqs.weight", c.heads.head_dim / 2));
-    c.rope = RL_TRY(common_rope(file, c, true, factors));
+static Result<Apertus> config(const ModelFile& file) {
+    Apertus c{RL_TRY(common_config(file))};
+    c.rope = RL_TRY(common_rope(file, c, true, RL_TRY(rope_factors(file, c))));
     const std::vector<float> positive = RL_TRY(by_layer(file, c, "xielu.alpha_p")),
                              negative = RL_TRY(by_layer(file, c, "xielu.alpha_n")),
                              linear = RL_TRY(by_layer(file, c, "xielu.beta")),
@@ -39,38 +43,29 @@ static Result<Config> config(const ModelFile& file) {
     return c;
 }
 
-static void weights(const Config& c, WeightList& w) {
+static void weights(const Apertus& c, WeightList& w) {
     w.embedding_and_output();
-    w.vector("attn_norm", c.dim);
-    w.queries_keys_values();
-    w.vector("attn_q_norm", c.heads.head_dim);
-    w.vector("attn_k_norm", c.heads.head_dim);
-    w.matrix("attn_output", c.dim, c.q_dim());
+    w.attention({.head_norms = Presence::required});
     w.vector("ffn_norm", c.dim);
-    w.matrix("ffn_up", c.ffn_dim, c.dim);
-    w.matrix("ffn_down", c.dim, c.ffn_dim);
-    w.ignore("rope_freqs.weight");
+    w.plain_ffn();
+    w.ignore_rope_factors();
 }
 
-static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+static void build(const Apertus& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = p.add_rope(c.rope);
     const Slot x = p.embed(w["token_embd"]);
     for (size_t i = 0; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
-        const auto qkv = p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {l["attn_norm"], c.eps});
-        const Cache cache = p.cache(c.heads.kv_heads, c.heads.head_dim);
-        const Slot seen = p.attend(cache, qkv, c.heads, rope, c.attention_scale(), {l["attn_q_norm"], c.eps},
-                                   {l["attn_k_norm"], c.eps});
-        p.linear_add(x, seen, l["attn_output"]);
+        add_attention(l, x, attend(c, l, x, c.norm(l["attn_norm"]), {rope}, p), p);
         Xielu act = c.xielu[i];
-        act.y = p.linear(x, l["ffn_up"], {l["ffn_norm"], c.eps});
+        act.y = p.linear(x, l["ffn_up"], c.norm(l["ffn_norm"]));
         p.append(act);
         p.linear_add(x, act.y, l["ffn_down"]);
         p.next_layer();
     }
-    p.logits(x, w["output"], {w["output_norm"], c.eps});
+    add_logits(c, w, x, p);
 }
 
-extern const Arch apertus = {{"apertus"}, config, weights, build};
+extern const Arch apertus = make_arch<config, weights, build>({"apertus"});
 
 }  // namespace redline::archs

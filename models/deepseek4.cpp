@@ -1,10 +1,11 @@
 // DeepSeek V4: a residual of several streams (hyper-connections whose mixing is doubly stochastic). Attention
 // sees the last tokens and, behind the first layers, entries that are made of blocks of tokens: in layers
 // with small blocks those that an indexer chooses, in layers with large ones all. A token's row is key and
-// value of all heads. Experts, in the first layers by token, beside a shared one. The last layers, which
-// predict further tokens, are not run.
-#include "arch/rope.h"
-#include "limits.h"
+// value of all heads. Each layer has experts beside a shared one; in the first layers a table has them by
+// token. The last layers, which predict further tokens, are not run.
+#include "arch/arch.h"
+#include "arch/blocks.h"
+#include "indexer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +16,21 @@ namespace redline::archs {
 
 constexpr uint32_t kIndexedRatio = 4;  // tokens of the blocks that overlap and are chosen from
 
+struct DeepSeek4 : Config {
+    uint32_t streams = 1;        // of the residual
+    uint32_t stream_rounds = 0;  // that make the weights of the streams doubly stochastic
+    float stream_eps = 0.0f;     // in these rounds
+    uint32_t query_rank = 0;     // of the latent that queries are made of
+    uint32_t output_groups = 0;  // of heads
+    uint32_t output_rank = 0;    // of the latent that each group is made to before the output
+    uint32_t hashed_layers = 0;  // the first, whose experts a table has by token
+    IndexShape index = {};
+    // By layer: the largest value of gates and ups, of experts and of shared ones; 0 or empty: there is none.
+    std::vector<float> expert_limits = {}, shared_limits = {};
+};
+
 // There may be further ratios, of layers that are not run.
-static Status read_ratios(const ModelFile& file, Config& c) {
+static Status read_ratios(const ModelFile& file, DeepSeek4& c) {
     const std::string key = file.key("attention.compress_ratios");
     const std::vector<int64_t>* ratios = file.meta().integers(key);
     if (!ratios || ratios->size() < c.layers)
@@ -31,35 +45,30 @@ static Status read_ratios(const ModelFile& file, Config& c) {
     return {};
 }
 
-static Status read_index(const ModelFile& file, Config& c) {
+static Status read_index(const ModelFile& file, DeepSeek4& c) {
     if (std::ranges::count(c.index.ratios, kIndexedRatio) == 0) return {};
-    c.index.heads = RL_TRY(count(file, "attention.indexer.head_count", {}, 1, 1024));
-    c.index.head_dim = RL_TRY(count(file, "attention.indexer.key_length", {}, 1, 4096));
-    c.index.tokens = RL_TRY(count(file, "attention.indexer.top_k", {}, 1, 1u << 24));
-    if (c.rope.inverse_frequency.size() * 2 > c.index.head_dim)
-        return error("{}: rope turns {} dimensions, the indexer's heads have {}", file.gguf.path(),
-                     c.rope.inverse_frequency.size() * 2, c.index.head_dim);
-    return {};
+    return read_index_heads(file, c, c.index);
 }
 
-static Status read_attention(const ModelFile& file, Config& c) {
-    c.latent.query_rank = RL_TRY(count(file, "attention.q_lora_rank", {}, 1, 65536));
+static Status read_attention(const ModelFile& file, DeepSeek4& c) {
+    c.query_rank = RL_TRY(count(file, "attention.q_lora_rank", {}, 1, 65536));
     c.window = RL_TRY(count(file, "attention.sliding_window", {}, 1, 1u << 24));
     c.output_groups = RL_TRY(count(file, "attention.output_group_count", {}, 1, c.heads.heads));
     c.output_rank = RL_TRY(count(file, "attention.output_lora_rank", {}, 1, 65536));
     if (c.heads.kv_heads != 1 || c.heads.heads % c.output_groups != 0)
         return error("{}: {} heads in {} groups on {} kv heads; whole groups on one are supported",
                      file.gguf.path(), c.heads.heads, c.output_groups, c.heads.kv_heads);
-    // Layers with entries have their own base, and yarn that leaves magnitudes; the others have no scaling.
-    c.rope = RL_TRY(rope_of_base(file, c, false, {}, true, "attention.compress_rope_freq_base"));
+    // Layers with entries have another base, and yarn that leaves magnitudes; the others have no scaling.
+    c.rope = RL_TRY(common_rope(file, c, false, {}, true, "attention.compress_rope_freq_base"));
     c.rope.magnitude = 1.0;
-    c.local_rope = RL_TRY(local_rope(file, c, "rope.freq_base", 10000.0f));
+    c.local_rope = RL_TRY(local_rope(file, c, "rope.freq_base"));
     RL_TRY(read_ratios(file, c));
     return read_index(file, c);
 }
 
-// Of tables of experts by token; what else may be wrong with their tensors is said later.
-static Status check_tables(const ModelFile& file, const Config& c) {
+// Checks the experts in the tables by token. Other faults of these tensors are found with those of all
+// others.
+static Status check_tables(const ModelFile& file, const DeepSeek4& c) {
     for (uint32_t i = 0; i < c.hashed_layers; ++i) {
         const std::string name = fmt::format("blk.{}.ffn_gate_tid2eid.weight", i);
         const GgufTensor* found = file.gguf.find(name);
@@ -77,9 +86,10 @@ static Status check_tables(const ModelFile& file, const Config& c) {
     return {};
 }
 
-static Status read_experts(const ModelFile& file, Config& c) {
-    RL_TRY(read_limits(file, c, "swiglu_clamp_exp", c.expert_limits));
-    RL_TRY(read_limits(file, c, "swiglu_clamp_shexp", c.shared_limits));
+static Status read_experts(const ModelFile& file, DeepSeek4& c) {
+    // These lists have the layers, too, that are not run.
+    c.expert_limits = RL_TRY(file.limits("swiglu_clamp_exp", c.layers));
+    c.shared_limits = RL_TRY(file.limits("swiglu_clamp_shexp", c.layers));
     RL_TRY(read_shared_experts(file, c, 1));
     c.expert_norm = RL_TRY(file.meta().boolean(file.key("expert_weights_norm"), true));
     const uint64_t gating = RL_TRY(file.meta().integer(file.key("expert_gating_func"), 4));
@@ -92,9 +102,9 @@ static Status read_experts(const ModelFile& file, Config& c) {
     return check_tables(file, c);
 }
 
-static Result<Config> config(const ModelFile& file) {
+static Result<DeepSeek4> config(const ModelFile& file) {
     RL_TRY(count(file, "expert_count", {}, 1, 1u << 16));  // it has no dense layers
-    Config c = RL_TRY(common_config(file));
+    DeepSeek4 c{RL_TRY(common_config(file))};
     c.streams = RL_TRY(count(file, "hyper_connection.count", {}, 1, kMostStreams));
     c.stream_rounds = RL_TRY(count(file, "hyper_connection.sinkhorn_iterations", {}, 1, 1000));
     c.stream_eps = RL_TRY(factor(file, "hyper_connection.epsilon", 1e-6f));
@@ -104,7 +114,7 @@ static Result<Config> config(const ModelFile& file) {
 }
 
 // `at`: "attn_compressor", "indexer_compressor".
-static void entry_weights(const Config& c, const std::string& at, uint64_t width, uint32_t ratio,
+static void entry_weights(const DeepSeek4& c, const std::string& at, uint64_t width, uint32_t ratio,
                           WeightList& w) {
     const uint64_t wide = width * (ratio == kIndexedRatio ? 2 : 1);
     w.matrix(at + "_kv", wide, c.dim);
@@ -113,8 +123,8 @@ static void entry_weights(const Config& c, const std::string& at, uint64_t width
     w.vector(at + "_norm", width);
 }
 
-static void attention_weights(const Config& c, uint32_t ratio, WeightList& w) {
-    const uint64_t d = c.heads.head_dim, rank = c.latent.query_rank, groups = c.output_groups;
+static void attention_weights(const DeepSeek4& c, uint32_t ratio, WeightList& w) {
+    const uint64_t d = c.heads.head_dim, rank = c.query_rank, groups = c.output_groups;
     w.vector("attn_norm", c.dim);
     w.matrix("attn_q_a", rank, c.dim);
     w.vector("attn_q_a_norm", rank);
@@ -132,7 +142,7 @@ static void attention_weights(const Config& c, uint32_t ratio, WeightList& w) {
     w.matrix("indexer.proj.weight", c.index.heads, c.dim);
 }
 
-static void weights(const Config& c, WeightList& w) {
+static void weights(const DeepSeek4& c, WeightList& w) {
     const uint64_t wide = uint64_t(c.streams) * c.dim, mixed = (2 + uint64_t(c.streams)) * c.streams;
     w.embedding_and_output();
     w.global_matrix("output_hc_fn", c.streams, wide);
@@ -144,8 +154,7 @@ static void weights(const Config& c, WeightList& w) {
         w.vector(at + "_scale", 3);
     }
     w.vector("ffn_norm", c.dim);
-    w.matrix("ffn_gate_inp", c.experts, c.dim);
-    w.gated_experts();
+    w.routed_experts();
     w.shared_expert();
     for (uint32_t i = 0; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
@@ -158,12 +167,13 @@ static void weights(const Config& c, WeightList& w) {
     w.ignore_unused_layers();
 }
 
-// What a block reads of the streams, and how they are added to and mixed behind it.
+// The row that a block reads of the streams, and the weights by which its result is added to them and by
+// which they are mixed.
 struct Mixed {
     Slot y, add, mix;
 };
 
-static Mixed read_streams(const Config& c, const auto& w, const std::string& at, Slot x, bool mixes,
+static Mixed read_streams(const DeepSeek4& c, const auto& w, const std::string& at, Slot x, bool mixes,
                           PlanBuilder& p) {
     const bool of_outputs = p.plan().slot(x).of_outputs;
     const Slot made = p.linear(p.rms_norm(x, {{}, c.eps}), w[at + "_fn"]);
@@ -182,7 +192,7 @@ struct Ropes {
     uint32_t there, back, blocks;
 };
 
-static Ropes add_ropes(const Config& c, uint32_t ratio, PlanBuilder& p) {
+static Ropes add_ropes(const DeepSeek4& c, uint32_t ratio, PlanBuilder& p) {
     RopeSpec there = ratio == 0 ? c.local_rope : c.rope, back = there;
     for (double& frequency : back.inverse_frequency) frequency = -frequency;
     Ropes ropes{p.add_rope(there), p.add_rope(back), kNoRope};
@@ -191,32 +201,33 @@ static Ropes add_ropes(const Config& c, uint32_t ratio, PlanBuilder& p) {
     return ropes;
 }
 
-// The last dimensions of each head turn.
-static void turn(const Config& c, Slot x, uint32_t heads, uint32_t width, uint32_t rope, PlanBuilder& p) {
+// Rotates the last dimensions of each head.
+static void rotate(const DeepSeek4& c, Slot x, uint32_t heads, uint32_t width, uint32_t rope,
+                   PlanBuilder& p) {
     p.append(Rope{x, heads, width, rope, width - uint32_t(2 * c.rope.inverse_frequency.size())});
 }
 
 // The cache of entries of blocks.
-static Cache entries(const Config& c, const LayerWeights& l, const std::string& at, uint32_t width, Slot h,
+static Cache entries(const DeepSeek4& c, const LayerWeights& l, const std::string& at, uint32_t width, Slot h,
                      uint32_t ratio, uint32_t rope, PlanBuilder& p) {
     const bool overlaps = ratio == kIndexedRatio;
     const Slot y = p.slot(width);
     p.append(BlockPool{p.linear(h, l[at + "_kv"]), p.linear(h, l[at + "_gate"]), l[at + "_ape"], y,
                        p.state(BlockPool::state_floats(width, overlaps)), ratio, overlaps});
     p.append(RmsNorm{y, {l[at + "_norm"], c.eps}, width, y});
-    turn(c, y, 1, width, rope, p);
+    rotate(c, y, 1, width, rope, p);
     const Cache cache = p.entries(width, ratio);
     p.append(LatentStore{y, {}, cache});
     return cache;
 }
 
 // The entries that each token sees. Scores are compared only: a factor of all is left out.
-static Slot chosen_entries(const Config& c, const LayerWeights& l, Slot h, Slot low, uint32_t ratio,
+static Slot chosen_entries(const DeepSeek4& c, const LayerWeights& l, Slot h, Slot low, uint32_t ratio,
                            const Ropes& ropes, PlanBuilder& p) {
     const uint32_t heads = c.index.heads, d = c.index.head_dim;
     const Cache keys = entries(c, l, "indexer_compressor", d, h, ratio, ropes.blocks, p);
     const Slot q = p.linear(low, l["indexer.attn_q_b.weight"]);
-    turn(c, q, heads, d, ropes.there, p);
+    rotate(c, q, heads, d, ropes.there, p);
     const uint32_t blocks = uint32_t(std::max<uint64_t>(1, p.plan().sizing.context / ratio));
     const Slot scores = p.slot(blocks), chosen = p.slot(std::min(blocks, c.index.tokens));
     p.append(BlockScores{q, scores, keys, heads, ratio, p.linear(h, l["indexer.proj.weight"])});
@@ -224,22 +235,22 @@ static Slot chosen_entries(const Config& c, const LayerWeights& l, Slot h, Slot 
     return chosen;
 }
 
-static Slot attention(const Config& c, const LayerWeights& l, uint32_t ratio, Slot h, const Ropes& ropes,
+static Slot attention(const DeepSeek4& c, const LayerWeights& l, uint32_t ratio, Slot h, const Ropes& ropes,
                       PlanBuilder& p) {
     const uint32_t heads = c.heads.heads, d = c.heads.head_dim;
-    const Slot low = p.rms_norm(p.linear(h, l["attn_q_a"]), {l["attn_q_a_norm"], c.eps});
+    const Slot low = p.rms_norm(p.linear(h, l["attn_q_a"]), c.norm(l["attn_q_a_norm"]));
     const Slot q = p.linear(low, l["attn_q_b"]), row = p.linear(h, l["attn_kv"]), seen = p.slot(heads * d);
     p.append(RmsNorm{q, {{}, c.eps}, d, q});
-    p.append(RmsNorm{row, {l["attn_kv_a_norm"], c.eps}, d, row});
-    turn(c, q, heads, d, ropes.there, p);
-    turn(c, row, 1, d, ropes.there, p);
+    p.append(RmsNorm{row, c.norm(l["attn_kv_a_norm"]), d, row});
+    rotate(c, q, heads, d, ropes.there, p);
+    rotate(c, row, 1, d, ropes.there, p);
     EntryAttention see{
         q, seen, p.latents(d, d, c.window), {}, {}, l["attn_sinks"], heads, c.attention_scale()};
     p.append(LatentStore{row, {}, see.cache});
     if (ratio > 0) see.entries = entries(c, l, "attn_compressor", d, h, ratio, ropes.blocks, p);
     if (ratio == kIndexedRatio) see.chosen = chosen_entries(c, l, h, low, ratio, ropes, p);
     p.append(see);
-    turn(c, seen, heads, d, ropes.back, p);
+    rotate(c, seen, heads, d, ropes.back, p);
     const Slot grouped = p.head_linear(seen, l["attn_output_a"], heads * d / c.output_groups, c.output_rank);
     return p.linear(grouped, l["attn_output_b"]);
 }
@@ -253,7 +264,7 @@ static void gate(Slot gate, Slot up, const std::vector<float>& limits, size_t la
     p.append(ActMul{gate, up, gate, Act::silu});
 }
 
-static Slot ffn(const Config& c, const LayerWeights& l, size_t layer, Slot h, PlanBuilder& p) {
+static Slot ffn(const DeepSeek4& c, const LayerWeights& l, size_t layer, Slot h, PlanBuilder& p) {
     const Slot shared = p.linear(h, l["ffn_gate_shexp"]);
     gate(shared, p.linear(h, l["ffn_up_shexp"]), c.shared_limits, layer, p);
     const Slot y = p.linear(shared, l["ffn_down_shexp"]);
@@ -270,7 +281,7 @@ static Slot ffn(const Config& c, const LayerWeights& l, size_t layer, Slot h, Pl
     return y;
 }
 
-static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+static void build(const DeepSeek4& c, const WeightSet& w, PlanBuilder& p) {
     std::map<uint32_t, Ropes> ropes;
     for (const uint32_t ratio : c.index.ratios)
         if (!ropes.contains(ratio)) ropes[ratio] = add_ropes(c, ratio, p);
@@ -283,17 +294,17 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
         const LayerWeights& l = w.layers()[i];
         const uint32_t ratio = c.index.ratios[i];
         const Mixed read = read_streams(c, l, "hc_attn", x, true, p);
-        blend(attention(c, l, ratio, p.rms_norm(read.y, {l["attn_norm"], c.eps}), ropes[ratio], p), read);
+        blend(attention(c, l, ratio, p.rms_norm(read.y, c.norm(l["attn_norm"])), ropes[ratio], p), read);
         const Mixed next = read_streams(c, l, "hc_ffn", x, true, p);
-        blend(ffn(c, l, i, p.rms_norm(next.y, {l["ffn_norm"], c.eps}), p), next);
+        blend(ffn(c, l, i, p.rms_norm(next.y, c.norm(l["ffn_norm"])), p), next);
         p.next_layer();
     }
     const Slot wanted = p.slot(c.streams * c.dim, true);
     p.append(SelectRows{x, wanted});
     const Mixed last = read_streams(c, w, "output_hc", wanted, false, p);
-    p.output(p.linear(last.y, w["output"], {w["output_norm"], c.eps}));
+    p.output(p.linear(last.y, w["output"], c.norm(w["output_norm"])));
 }
 
-extern const Arch deepseek4 = {{"deepseek4"}, config, weights, build};
+extern const Arch deepseek4 = make_arch<config, weights, build>({"deepseek4"});
 
 }  // namespace redline::archs

@@ -8,9 +8,16 @@
 
 namespace redline::archs {
 
-constexpr float kNextToNothing = 1e-12f;  // of norms without an epsilon of their own
+constexpr float kTinyEps = 1e-12f;  // of norms of streams, which the model has without an epsilon
 
-static Status read_streams(const ModelFile& file, Config& c) {
+struct Gemma3n : Config {
+    uint32_t other_rows = 0;         // of the embedding, behind `vocab`: tokens that are not of text
+    uint32_t streams = 1;            // of the residual
+    uint32_t laurel_rank = 0;        // of the product beside attention
+    std::vector<float> sparse = {};  // by layer: Sparsify::deviations of its FFN; 0: dense
+};
+
+static Status read_streams(const ModelFile& file, Gemma3n& c) {
     c.streams = RL_TRY(count(file, "altup.num_inputs", 4, 2, 64));
     const uint32_t active = RL_TRY(count(file, "altup.active_idx", 0, 0, c.streams - 1));
     if (active != 0)
@@ -24,9 +31,9 @@ static Status read_streams(const ModelFile& file, Config& c) {
     return {};
 }
 
-// Dense layers have 0 there, or minus infinity, which is what no sparsity comes to. Files without the key are
+// Dense layers have 0 in the list, or minus infinity, which stands for no sparsity. Files without the key are
 // of models whose first ten layers keep one gate of twenty.
-static Status read_sparsity(const ModelFile& file, Config& c) {
+static Status read_sparsity(const ModelFile& file, Gemma3n& c) {
     const std::string key = file.key("activation_sparsity_scale");
     const std::vector<float>* stored = file.meta().floats(key);
     for (uint32_t i = 0; i < c.layers && !stored; ++i) c.sparse.push_back(i < 10 ? 1.6448534f : 0.0f);
@@ -41,8 +48,8 @@ static Status read_sparsity(const ModelFile& file, Config& c) {
     return {};
 }
 
-// Tokens that have no input of their own for the layers, which are those of images and sounds, are left out.
-static Status read_vocabulary(const ModelFile& file, Config& c) {
+// Leaves out the tokens of images and sounds, for which the table of inputs to layers has no rows.
+static Status read_vocabulary(const ModelFile& file, Gemma3n& c) {
     const GgufTensor* table = file.gguf.find("per_layer_token_embd.weight");
     if (!table) return error("{}: tensor per_layer_token_embd.weight is missing", file.gguf.path());
     const uint32_t rows = c.vocab;
@@ -51,8 +58,8 @@ static Status read_vocabulary(const ModelFile& file, Config& c) {
     return {};
 }
 
-static Result<Config> config(const ModelFile& file) {
-    Config c = RL_TRY(common_config(file, 1e-6f, LayersDiffer::in_size));
+static Result<Gemma3n> config(const ModelFile& file) {
+    Gemma3n c{RL_TRY(common_config(file, 1e-6f, LayersDiffer::in_size))};
     c.embedding_scale = std::sqrt(float(c.dim));
     c.scale = 1.0f;
     RL_TRY(read_windows(file, c, 5, 512));
@@ -63,8 +70,8 @@ static Result<Config> config(const ModelFile& file) {
     for (uint32_t i = 0; i < c.layers; ++i)
         if (c.heads_of[i] != c.heads.heads || c.kv_heads_of[i] != c.heads.kv_heads)
             return error("{}: layer {} has other heads than layer 0", file.gguf.path(), i);
-    c.rope = RL_TRY(common_rope(file, c, true, {}));
-    c.local_rope = RL_TRY(local_rope(file, c, "rope.freq_base_swa", 10000.0f));
+    c.rope = RL_TRY(common_rope(file, c, true));
+    c.local_rope = RL_TRY(local_rope(file, c));
     c.layer_input = RL_TRY(count(file, "embedding_length_per_layer_input", 256, 1, 1u << 16));
     c.logit_softcap = RL_TRY(factor(file, "final_logit_softcapping", 30.0f));
     RL_TRY(read_streams(file, c));
@@ -73,7 +80,7 @@ static Result<Config> config(const ModelFile& file) {
     return c;
 }
 
-static void layer_weights(const Config& c, uint32_t layer, WeightList& w) {
+static void layer_weights(const Gemma3n& c, uint32_t layer, WeightList& w) {
     const uint64_t streams = c.streams, ffn = c.ffn_dims[layer];
     w.vector("altup_router_norm", c.dim);
     w.matrix("altup_router", streams, c.dim);
@@ -106,7 +113,7 @@ static std::string unembedding(uint32_t stream) {
     return fmt::format("altup_unembd_proj.{}", stream);
 }
 
-static void weights(const Config& c, WeightList& w) {
+static void weights(const Gemma3n& c, WeightList& w) {
     const uint64_t others = uint64_t(c.streams - 1) * c.dim;
     w.global_rows_of("token_embd", "token_embd", c.vocab + c.other_rows, 0, c.vocab, c.dim);
     w.global_vector("output_norm", c.dim);
@@ -121,7 +128,7 @@ static void weights(const Config& c, WeightList& w) {
 }
 
 // The root of the mean square of a row.
-static Slot size_of(const Config& c, Slot x, PlanBuilder& p) {
+static Slot size_of(const Gemma3n& c, Slot x, PlanBuilder& p) {
     const Slot size = p.slot(1, p.plan().slot(x).of_outputs);
     p.append(StreamDot{x, x, size, 1.0f / float(c.dim)});
     p.append(Apply{size, Function::signed_root});
@@ -129,13 +136,13 @@ static Slot size_of(const Config& c, Slot x, PlanBuilder& p) {
 }
 
 // Streams of y, each as large as `size`.
-static void resize(const Config& c, Slot y, Slot size, PlanBuilder& p) {
-    p.append(RmsNorm{y, {{}, kNextToNothing}, c.dim, y});
+static void resize(const Gemma3n& c, Slot y, Slot size, PlanBuilder& p) {
+    p.append(RmsNorm{y, {{}, kTinyEps}, c.dim, y});
     p.append(StreamMix{y, size, y, 1});
 }
 
-// The embedding and what is made of it, of its size.
-static Slot first_streams(const Config& c, const WeightSet& w, Slot x, PlanBuilder& p) {
+// The embedding, and products of it that are as large.
+static Slot first_streams(const Gemma3n& c, const WeightSet& w, Slot x, PlanBuilder& p) {
     const uint32_t d = c.dim, others = c.streams - 1;
     const Slot made = p.linear(x, w["altup_proj"]), streams = p.slot(c.streams * d);
     resize(c, made, size_of(c, x, p), p);
@@ -144,14 +151,14 @@ static Slot first_streams(const Config& c, const WeightSet& w, Slot x, PlanBuild
     return streams;
 }
 
-// What coefficients of the streams are made of, from the active one.
-static Slot routed(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const Slot y = p.linear(x, l["altup_router"], {l["altup_router_norm"], c.eps});
+// The row of which the coefficients of the streams are made, from the active one.
+static Slot routed(const Gemma3n& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const Slot y = p.linear(x, l["altup_router"], c.norm(l["altup_router_norm"]));
     p.append(Scale{y, 1.0f / float(c.dim), 1.0f});  // its tangent
     return y;
 }
 
-static Slot active(const Config& c, Slot streams, PlanBuilder& p) {
+static Slot active(const Gemma3n& c, Slot streams, PlanBuilder& p) {
     return p.parts_of(streams, 1, c.dim, 0, c.dim);
 }
 
@@ -159,10 +166,10 @@ struct Ropes {
     uint32_t global, local;
 };
 
-static Slot attention(const Config& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
+static Slot attention(const Gemma3n& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
                       std::vector<Cache>& caches, PlanBuilder& p) {
     const uint32_t rope = c.is_windowed(layer) ? ropes.local : ropes.global, d = c.heads.head_dim;
-    const Norm q_norm{l["attn_q_norm"], c.eps};
+    const Norm q_norm = c.norm(l["attn_q_norm"]);
     if (layer >= first_sharing(c)) {
         const Slot q = p.linear(x, l["attn_q"]);
         p.append(RmsNorm{q, q_norm, d, q});
@@ -170,36 +177,35 @@ static Slot attention(const Config& c, const LayerWeights& l, uint32_t layer, Sl
         return p.attention(caches[layer_of_cache(c, layer)], q, c.heads, c.scale);
     }
     caches.push_back(p.cache(c.heads.kv_heads, d, c.window_of(layer)));
-    const auto qkv = p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {});
-    p.append(RmsNorm{qkv[2], {{}, c.eps}, d, qkv[2]});
-    return p.attend(caches.back(), qkv, c.heads, rope, c.scale, q_norm, {l["attn_k_norm"], c.eps});
+    const auto products = qkv(p, x, l);
+    p.append(RmsNorm{products[2], {{}, c.eps}, d, products[2]});
+    return p.attend(caches.back(), products, c.heads, rope, c.scale, q_norm, c.norm(l["attn_k_norm"]));
 }
 
-static Slot ffn(const Config& c, const LayerWeights& l, uint32_t layer, Slot x, PlanBuilder& p) {
-    const Norm norm{l["ffn_norm"], c.eps};
-    if (c.sparse[layer] == 0.0f)
-        return p.linear(p.gated(x, l["ffn_gate"], l["ffn_up"], Act::gelu_tanh, norm), l["ffn_down"]);
+static Slot ffn(const Gemma3n& c, const LayerWeights& l, uint32_t layer, Slot x, PlanBuilder& p) {
+    const Norm norm = c.norm(l["ffn_norm"]);
+    if (c.sparse[layer] == 0.0f) return p.linear(gated(l, x, norm, p, Act::gelu_tanh), l["ffn_down"]);
     const Slot normed = p.rms_norm(x, norm), gate = p.linear(normed, l["ffn_gate"]);
     p.append(Sparsify{gate, c.sparse[layer]});
     p.append(ActMul{gate, p.linear(normed, l["ffn_up"]), gate, Act::gelu_tanh});
     return p.linear(gate, l["ffn_down"]);
 }
 
-// What a layer makes of the active stream.
-static Slot activated(const Config& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
+// The layer's attention and FFN of the active stream.
+static Slot activated(const Gemma3n& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
                       std::vector<Cache>& caches, PlanBuilder& p) {
-    const Slot normed = p.rms_norm(x, {l["attn_norm"], c.eps}), y = active(c, x, p);
+    const Slot normed = p.rms_norm(x, c.norm(l["attn_norm"])), y = active(c, x, p);
     p.add(y, normed);
-    p.add(y, p.linear(p.linear(normed, l["laurel_l"]), l["laurel_r"]), 1.0f, {l["laurel_post_norm"], c.eps});
+    p.add(y, p.linear(p.linear(normed, l["laurel_l"]), l["laurel_r"]), 1.0f, c.norm(l["laurel_post_norm"]));
     const Slot seen = attention(c, l, layer, normed, ropes, caches, p);
-    p.add(y, p.linear(seen, l["attn_output"]), 1.0f, {l["post_attention_norm"], c.eps});
+    p.add(y, p.linear(seen, l["attn_output"]), 1.0f, c.norm(l["post_attention_norm"]));
     p.append(Scale{y, std::sqrt(0.5f)});
-    p.add(y, ffn(c, l, layer, y, p), 1.0f, {l["post_ffw_norm"], c.eps});
+    p.add(y, ffn(c, l, layer, y, p), 1.0f, c.norm(l["post_ffw_norm"]));
     return y;
 }
 
-// Streams as a layer leaves them.
-static Slot next_streams(const Config& c, const LayerWeights& l, uint32_t layer, Slot x, Slot inputs,
+// The streams behind a layer.
+static Slot next_streams(const Gemma3n& c, const LayerWeights& l, uint32_t layer, Slot x, Slot inputs,
                          const Ropes& ropes, std::vector<Cache>& caches, PlanBuilder& p) {
     const Slot streams = p.slot(c.streams * c.dim);
     const Slot predict = p.linear(routed(c, l, active(c, x, p), p), l["altup_predict_coef"]);
@@ -211,13 +217,13 @@ static Slot next_streams(const Config& c, const LayerWeights& l, uint32_t layer,
     p.append(StreamAdd{y, correct, streams, c.streams, 1.0f, false, 1.0f});
     const Slot corrected = active(c, streams, p);
     p.append(Multiply{corrected, l["altup_correct_scale"]});
-    const Slot more = p.rms_norm(of_layer_input(c, l, layer, corrected, inputs, p), {l["post_norm"], c.eps});
+    const Slot more = p.rms_norm(of_layer_input(c, l, layer, corrected, inputs, p), c.norm(l["post_norm"]));
     p.append(StreamAdd{more, {}, streams, c.streams, 1.0f, false, 1.0f, 1});
     return streams;
 }
 
 // The mean of the streams, each as large as the first.
-static Slot joined(const Config& c, const WeightSet& w, Slot streams, PlanBuilder& p) {
+static Slot joined(const Gemma3n& c, const WeightSet& w, Slot streams, PlanBuilder& p) {
     const Slot sum = active(c, streams, p), size = size_of(c, sum, p);
     for (uint32_t i = 1; i < c.streams; ++i) {
         const Slot one = p.linear(p.parts_of(streams, 1, c.dim, i * c.dim, c.dim), w[unembedding(i)]);
@@ -228,7 +234,7 @@ static Slot joined(const Config& c, const WeightSet& w, Slot streams, PlanBuilde
     return sum;
 }
 
-static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+static void build(const Gemma3n& c, const WeightSet& w, PlanBuilder& p) {
     const Ropes ropes{p.add_rope(c.rope), p.add_rope(c.local_rope)};
     const Slot x = p.embed(w["token_embd"], c.embedding_scale);
     const Slot inputs = layer_inputs(c, w, x, p);
@@ -240,11 +246,11 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     }
     const Slot wanted = p.slot(c.streams * c.dim, true);
     p.append(SelectRows{streams, wanted});
-    const Slot logits = p.linear(joined(c, w, wanted, p), w["token_embd"], {w["output_norm"], c.eps});
+    const Slot logits = p.linear(joined(c, w, wanted, p), w["token_embd"], c.norm(w["output_norm"]));
     if (c.logit_softcap > 0.0f) p.append(Scale{logits, 1.0f, c.logit_softcap});
     p.output(logits);
 }
 
-extern const Arch gemma3n = {{"gemma3n"}, config, weights, build};
+extern const Arch gemma3n = make_arch<config, weights, build>({"gemma3n"});
 
 }  // namespace redline::archs

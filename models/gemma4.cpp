@@ -8,6 +8,12 @@
 
 namespace redline::archs {
 
+struct Gemma4 : Config {
+    HeadShape local_heads = {};            // of layers with a window
+    std::vector<bool> raw_values = {};     // by layer: values are keys before their norm
+    std::vector<float> layer_scales = {};  // multiply x behind each layer
+};
+
 uint32_t first_sharing(const Config& c) {
     return c.layers - c.shared_caches;
 }
@@ -19,12 +25,12 @@ uint32_t layer_of_cache(const Config& c, uint32_t layer) {
     return from;
 }
 
-static HeadShape shape_of(const Config& c, uint32_t layer) {
+static HeadShape shape_of(const Gemma4& c, uint32_t layer) {
     const uint32_t head_dim = c.is_windowed(layer) ? c.local_heads.head_dim : c.heads.head_dim;
     return {c.heads.heads, c.kv_heads_of[layer_of_cache(c, layer)], head_dim};
 }
 
-static Status read_ropes(const ModelFile& file, Config& c) {
+static Status read_ropes(const ModelFile& file, Gemma4& c) {
     const uint32_t dims = RL_TRY(count(file, "rope.dimension_count", c.heads.head_dim, 2, c.heads.head_dim));
     const std::vector<float> factors = RL_TRY(file.floats("rope_freqs.weight", dims / 2));
     c.rope = RL_TRY(common_rope(file, c, true, factors));
@@ -54,8 +60,8 @@ Status check_shared_caches(const ModelFile& file, const Config& c) {
     return {};
 }
 
-static Result<Config> config(const ModelFile& file) {
-    Config c = RL_TRY(common_config(file, 1e-6f, LayersDiffer::in_size));
+static Result<Gemma4> config(const ModelFile& file) {
+    Gemma4 c{RL_TRY(common_config(file, 1e-6f, LayersDiffer::in_size))};
     c.embedding_scale = std::sqrt(float(c.dim));
     c.scale = 1.0f;
     RL_TRY(read_windows(file, c, 6, 0));
@@ -79,7 +85,7 @@ void ignore_keys_and_values(uint32_t layer, WeightList& w) {
         w.ignore(fmt::format("blk.{}.{}", layer, name));
 }
 
-static void attention_weights(const Config& c, uint32_t layer, WeightList& w) {
+static void attention_weights(const Gemma4& c, uint32_t layer, WeightList& w) {
     const HeadShape s = shape_of(c, layer);
     const uint64_t kv = uint64_t(s.kv_heads) * s.head_dim;
     w.vector("attn_norm", c.dim);
@@ -93,7 +99,7 @@ static void attention_weights(const Config& c, uint32_t layer, WeightList& w) {
     if (!c.raw_values[layer]) w.matrix("attn_v", kv, c.dim);
 }
 
-static void ffn_weights(const Config& c, uint32_t layer, WeightList& w) {
+static void ffn_weights(const Gemma4& c, uint32_t layer, WeightList& w) {
     const uint64_t width = c.ffn_dims[layer];
     w.vector("ffn_norm", c.dim);
     w.matrix("ffn_gate", width, c.dim);
@@ -101,12 +107,11 @@ static void ffn_weights(const Config& c, uint32_t layer, WeightList& w) {
     w.matrix("ffn_down", c.dim, width);
     w.vector("post_ffw_norm", c.dim);
     if (c.experts > 0) {
-        w.matrix("ffn_gate_inp", c.experts, c.dim);
+        w.routed_experts();
         w.vector("ffn_gate_inp.scale", c.dim);
         w.vector("pre_ffw_norm_2", c.dim);
         w.vector("post_ffw_norm_1", c.dim);
         w.vector("post_ffw_norm_2", c.dim);
-        w.gated_experts();
         w.vector("ffn_down_exps.scale", c.experts, "ffn_gate_inp.per_expert_scale");
     }
     if (c.layer_input > 0) {
@@ -124,7 +129,7 @@ void layer_input_weights(const Config& c, WeightList& w) {
     w.global_vector("per_layer_proj_norm", c.layer_input);
 }
 
-static void weights(const Config& c, WeightList& w) {
+static void weights(const Gemma4& c, WeightList& w) {
     w.embedding_and_output();
     if (c.layer_input > 0) layer_input_weights(c, w);
     for (uint32_t i = 0; i < c.layers; ++i) {
@@ -132,14 +137,14 @@ static void weights(const Config& c, WeightList& w) {
         attention_weights(c, i, w);
         ffn_weights(c, i, w);
     }
-    w.ignore("rope_freqs.weight");
+    w.ignore_rope_factors();
 }
 
 Slot layer_inputs(const Config& c, const WeightSet& w, Slot x, PlanBuilder& p) {
     const float half = std::sqrt(0.5f);
     const Slot all = p.linear(x, w["per_layer_model_proj"]);
     p.append(Scale{all, 1.0f / std::sqrt(float(c.dim))});
-    p.append(RmsNorm{all, {w["per_layer_proj_norm"], c.eps}, c.layer_input, all});
+    p.append(RmsNorm{all, c.norm(w["per_layer_proj_norm"]), c.layer_input, all});
     p.append(Scale{all, half});
     p.add(all, p.embed(w["per_layer_token_embd"], std::sqrt(float(c.layer_input)) * half));
     return all;
@@ -148,8 +153,8 @@ Slot layer_inputs(const Config& c, const WeightSet& w, Slot x, PlanBuilder& p) {
 Slot of_layer_input(const Config& c, const LayerWeights& l, uint32_t layer, Slot x, Slot inputs,
                     PlanBuilder& p) {
     const Slot gate = p.linear(x, l["inp_gate"]);
-    const Slot own = p.parts_of(inputs, 1, c.layer_input, layer * c.layer_input, c.layer_input);
-    p.append(ActMul{gate, own, gate, Act::gelu_tanh});
+    const Slot input = p.parts_of(inputs, 1, c.layer_input, layer * c.layer_input, c.layer_input);
+    p.append(ActMul{gate, input, gate, Act::gelu_tanh});
     return p.linear(gate, l["proj"]);
 }
 
@@ -157,11 +162,11 @@ struct Ropes {
     uint32_t global, local;
 };
 
-static Slot attention(const Config& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
+static Slot attention(const Gemma4& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
                       std::vector<Cache>& caches, PlanBuilder& p) {
     const HeadShape s = shape_of(c, layer);
     const uint32_t rope = c.is_windowed(layer) ? ropes.local : ropes.global;
-    const Norm norm{l["attn_norm"], c.eps}, q_norm{l["attn_q_norm"], c.eps};
+    const Norm norm = c.norm(l["attn_norm"]), q_norm = c.norm(l["attn_q_norm"]);
     if (layer >= first_sharing(c)) {
         const Slot q = p.linear(x, l["attn_q"], norm);
         p.append(RmsNorm{q, q_norm, s.head_dim, q});
@@ -175,11 +180,11 @@ static Slot attention(const Config& c, const LayerWeights& l, uint32_t layer, Sl
         k = p.linear(x, l["attn_k"], norm);
         v = p.slot(s.kv_heads * s.head_dim);
     } else {
-        const auto qkv = p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, norm);
-        q = qkv[0], k = qkv[1], v = qkv[2];
+        const auto products = qkv(p, x, l, norm);
+        q = products[0], k = products[1], v = products[2];
     }
     if (c.raw_values[layer]) p.append(RmsNorm{k, {{}, c.eps}, s.head_dim, v});
-    return p.attend(caches.back(), {q, k, v}, s, rope, c.scale, q_norm, {l["attn_k_norm"], c.eps}, 0.0f, {},
+    return p.attend(caches.back(), {q, k, v}, s, rope, c.scale, q_norm, c.norm(l["attn_k_norm"]), 0.0f, {},
                     c.raw_values[layer] ? 0.0f : c.eps);
 }
 
@@ -187,35 +192,30 @@ static Slot attention(const Config& c, const LayerWeights& l, uint32_t layer, Sl
 static Slot experts(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
     const auto routing =
         p.route(x, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true, 1.0f, {}, BiasOf::choice, {}, {},
-                {l["ffn_gate_inp.scale"], c.eps}, 1.0f / std::sqrt(float(c.dim)));
+                c.norm(l["ffn_gate_inp.scale"]), 1.0f / std::sqrt(float(c.dim)));
     p.append(ScaleByExpert{routing.scales, routing.ids, l["ffn_down_exps.scale"]});
-    const Slot h = p.rms_norm(x, {l["pre_ffw_norm_2"], c.eps});
+    const Slot h = p.rms_norm(x, c.norm(l["pre_ffw_norm_2"]));
     const Slot sum = p.rms_norm(x, {{}, c.eps}, 0.0f);  // zero, to which experts are added
     p.experts_add(sum, h, routing,
                   {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"], Act::gelu_tanh});
     return sum;
 }
 
-// x = scale * (x + what it adds).
+// x = scale * (x + the FFN of x).
 static void ffn(const Config& c, const LayerWeights& l, Slot x, float scale, PlanBuilder& p) {
-    const Slot hidden = p.gated(x, l["ffn_gate"], l["ffn_up"], Act::gelu_tanh, {l["ffn_norm"], c.eps});
+    const Slot hidden = gated(l, x, c.norm(l["ffn_norm"]), p, Act::gelu_tanh);
     const Slot out = p.linear(hidden, l["ffn_down"]);
     if (c.experts > 0) {
         const Slot of_experts = experts(c, l, x, p);
-        p.append(NormedSum{out,
-                           of_experts,
-                           {l["post_ffw_norm_1"], c.eps},
-                           {l["post_ffw_norm_2"], c.eps},
-                           {l["post_ffw_norm"], c.eps},
-                           x,
-                           scale});
+        p.append(NormedSum{out, of_experts, c.norm(l["post_ffw_norm_1"]), c.norm(l["post_ffw_norm_2"]),
+                           c.norm(l["post_ffw_norm"]), x, scale});
         return;
     }
-    p.add(x, out, 1.0f, {l["post_ffw_norm"], c.eps});
+    p.add(x, out, 1.0f, c.norm(l["post_ffw_norm"]));
     if (scale != 1.0f) p.append(Scale{x, scale});
 }
 
-static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+static void build(const Gemma4& c, const WeightSet& w, PlanBuilder& p) {
     const Ropes ropes{p.add_rope(c.rope), p.add_rope(c.local_rope)};
     const Slot x = p.embed(w["token_embd"], c.embedding_scale);
     const Slot inputs = c.layer_input > 0 ? layer_inputs(c, w, x, p) : Slot();
@@ -223,16 +223,16 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     for (uint32_t i = 0; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         const Slot seen = attention(c, l, i, x, ropes, caches, p);
-        p.add(x, p.linear(seen, l["attn_output"]), 1.0f, {l["post_attention_norm"], c.eps});
+        add_normed(x, seen, l["attn_output"], c.norm(l["post_attention_norm"]), p);
         const float scale = c.layer_scales[i];
         ffn(c, l, x, inputs ? 1.0f : scale, p);
-        if (inputs) p.add(x, of_layer_input(c, l, i, x, inputs, p), 1.0f, {l["post_norm"], c.eps});
+        if (inputs) p.add(x, of_layer_input(c, l, i, x, inputs, p), 1.0f, c.norm(l["post_norm"]));
         if (inputs && scale != 1.0f) p.append(Scale{x, scale});
         p.next_layer();
     }
-    p.logits(x, w["output"], {w["output_norm"], c.eps}, 1.0f, c.logit_softcap);
+    add_logits(c, w, x, p);
 }
 
-extern const Arch gemma4 = {{"gemma4"}, config, weights, build};
+extern const Arch gemma4 = make_arch<config, weights, build>({"gemma4"});
 
 }  // namespace redline::archs

@@ -1,6 +1,7 @@
 // GPT-2: layer norms, biases everywhere, an embedding of positions in place of rope, and an FFN of gelu,
 // which has no gate.
 #include "arch/arch.h"
+#include "arch/blocks.h"
 
 #include <algorithm>
 
@@ -18,23 +19,13 @@ static Result<Config> config(const ModelFile& file) {
 }
 
 static void weights(const Config& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("position_embd", uint64_t(c.positions) * c.dim);
-    w.global_vector("output_norm", c.dim);
+    w.embedding_and_output();
     w.global_vector("output_norm.bias", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
-    w.vector("attn_norm", c.dim);
-    w.vector("attn_norm.bias", c.dim);
-    w.queries_keys_values();
-    w.matrix("attn_output", c.dim, c.q_dim());
-    w.vector("attn_q.bias", c.q_dim());
-    w.vector("attn_k.bias", c.kv_dim());
-    w.vector("attn_v.bias", c.kv_dim());
-    w.vector("attn_output.bias", c.dim);
-    w.vector("ffn_norm", c.dim);
-    w.vector("ffn_norm.bias", c.dim);
-    w.matrix("ffn_up", c.ffn_dim, c.dim);
-    w.matrix("ffn_down", c.dim, c.ffn_dim);
+    w.global_vector("position_embd", uint64_t(c.positions) * c.dim);
+    w.layer_norm("attn_norm");
+    w.attention({.biases = Presence::required, .output_bias = Presence::required, .norm = false});
+    w.layer_norm("ffn_norm");
+    w.plain_ffn();
     w.vector("ffn_up.bias", c.ffn_dim);
     w.vector("ffn_down.bias", c.dim);
 }
@@ -43,23 +34,13 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     const Slot x = p.embed(w["token_embd"]);
     p.append(AddPosition{x, w["position_embd"]});
     for (const LayerWeights& l : w.layers()) {
-        const Slot h = p.layer_norm(x, {l["attn_norm"], c.eps}, l["attn_norm.bias"]);
-        const auto qkv = p.group(h,
-                                 {{{l["attn_q"], l["attn_q.bias"]},
-                                   {l["attn_k"], l["attn_k.bias"]},
-                                   {l["attn_v"], l["attn_v.bias"]}}},
-                                 {});
-        const Cache cache = p.cache(c.heads.kv_heads, c.heads.head_dim);
-        const Slot seen = p.attend(cache, qkv, c.heads, kNoRope, c.attention_scale());
-        p.linear_add(x, seen, l["attn_output"], l["attn_output.bias"]);
-        const Slot g = p.layer_norm(x, {l["ffn_norm"], c.eps}, l["ffn_norm.bias"]);
-        const Slot hidden = p.linear(g, l["ffn_up"], {}, l["ffn_up.bias"], Function::gelu_tanh);
-        p.linear_add(x, hidden, l["ffn_down"], l["ffn_down.bias"]);
+        add_attention(l, x, attend(c, l, layer_norm(c, l, x, "attn_norm", p), {}, {}, p), p);
+        add_plain_ffn(l, x, layer_norm(c, l, x, "ffn_norm", p), {}, Function::gelu_tanh, p);
         p.next_layer();
     }
-    p.logits(p.layer_norm(x, {w["output_norm"], c.eps}, w["output_norm.bias"]), w["output"], {});
+    p.logits(layer_norm(c, w, x, "output_norm", p), w["output"], {});
 }
 
-extern const Arch gpt2 = {{"gpt2"}, config, weights, build};
+extern const Arch gpt2 = make_arch<config, weights, build>({"gpt2"});
 
 }  // namespace redline::archs

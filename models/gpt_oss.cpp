@@ -1,13 +1,14 @@
 // gpt-oss: attention with sinks and biases, a window on every other layer, the first one included; experts
 // with biases and a limited SwiGLU, weighted by a softmax over the logits of the chosen. Ollama's files call
-// it gptoss, and some tensors in another way.
+// it gptoss, and name some tensors in another way.
 #include "arch/arch.h"
+#include "arch/blocks.h"
 
 namespace redline::archs {
 
 static Result<Config> config(const ModelFile& file) {
     Config c = RL_TRY(common_config(file));
-    if (c.experts == 0) return error("{}: {} is missing or zero", file.gguf.path(), file.key("expert_count"));
+    RL_TRY(require_experts(file, c));
     c.rope = RL_TRY(common_rope(file, c, true, {}, false));
     RL_TRY(read_windows(file, c, 2, 0));
     return c;
@@ -25,9 +26,8 @@ static void weights(const Config& c, WeightList& w) {
     w.vector("attn_output.bias", c.dim, "attn_out.bias");
     w.vector("attn_sinks", c.heads.heads);
     w.vector("post_attention_norm", c.dim, "ffn_norm");
-    w.matrix("ffn_gate_inp", c.experts, c.dim);
+    w.routed_experts();
     w.vector("ffn_gate_inp.bias", c.experts);
-    w.gated_experts();
     w.vector("ffn_gate_exps.bias", hidden);
     w.vector("ffn_up_exps.bias", hidden);
     w.vector("ffn_down_exps.bias", uint64_t(c.experts) * c.dim);
@@ -38,25 +38,17 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     const Slot x = p.embed(w["token_embd"]);
     for (size_t i = 0; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
-        const auto qkv = p.group(x,
-                                 {{{l["attn_q"], l["attn_q.bias"]},
-                                   {l["attn_k"], l["attn_k.bias"]},
-                                   {l["attn_v"], l["attn_v.bias"]}}},
-                                 {l["attn_norm"], c.eps});
-        const Cache cache = p.cache(c.heads.kv_heads, c.heads.head_dim, c.window_of(i));
-        const Slot seen =
-            p.attend(cache, qkv, c.heads, rope, c.attention_scale(), {}, {}, 0.0f, l["attn_sinks"]);
-        p.linear_add(x, seen, l["attn_output"], l["attn_output.bias"]);
-        p.expert_block(x, {l["post_attention_norm"], c.eps},
+        add_attention(l, x, attend(c, l, x, c.norm(l["attn_norm"]), {rope, c.window_of(i)}, p), p);
+        p.expert_block(x, c.norm(l["post_attention_norm"]),
                        {l["ffn_gate_inp"], c.experts_used, Gating::softmax_of_selected, false, 1.0f,
                         l["ffn_gate_inp.bias"], BiasOf::logits},
                        {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"], Act::swiglu_clamped,
                         l["ffn_gate_exps.bias"], l["ffn_up_exps.bias"], l["ffn_down_exps.bias"]});
         p.next_layer();
     }
-    p.logits(x, w["output"], {w["output_norm"], c.eps});
+    add_logits(c, w, x, p);
 }
 
-extern const Arch gpt_oss = {{"gpt-oss", "gptoss"}, config, weights, build};
+extern const Arch gpt_oss = make_arch<config, weights, build>({"gpt-oss", "gptoss"});
 
 }  // namespace redline::archs

@@ -1,7 +1,8 @@
 // Llama 4, the text part: three of four layers have rope and look back within chunks of 8192 tokens, the
-// fourth sees everything without rope, by queries that grow with the position. One expert is chosen, and
-// what it reads is weighted, not what it gives; another is for all tokens.
+// fourth sees everything without rope, by queries that grow with the position. One expert is chosen, and its
+// input is weighted, not its output; another is for all tokens.
 #include "arch/arch.h"
+#include "arch/blocks.h"
 
 namespace redline::archs {
 
@@ -20,8 +21,7 @@ static Result<Config> config(const ModelFile& file) {
     c.window = RL_TRY(count(file, "attention.sliding_window", kChunk, 0, 1u << 30));
     for (uint32_t i = 0; i < c.layers; ++i) c.roped.push_back(c.window == 0 || (i + 1) % kPeriod != 0);
     c.windowed = c.roped;
-    const std::vector<float> factors = RL_TRY(file.floats("rope_freqs.weight", c.heads.head_dim / 2));
-    c.rope = RL_TRY(common_rope(file, c, false, factors));
+    c.rope = RL_TRY(common_rope(file, c, false, RL_TRY(rope_factors(file, c))));
     c.query_rope = RopeSpec{false, std::vector<double>(c.heads.head_dim / 2), 1.0, kGrowth, kGrowthPeriod, 1};
     if (c.heads.head_dim % 2 != 0)
         return error("{}: heads of {} are odd", file.gguf.path(), c.heads.head_dim);
@@ -32,28 +32,24 @@ static Result<Config> config(const ModelFile& file) {
 
 static void weights(const Config& c, WeightList& w) {
     w.embedding_and_output();
-    w.vector("attn_norm", c.dim);
-    w.queries_keys_values();
-    w.matrix("attn_output", c.dim, c.q_dim());
+    w.attention();
     w.vector("ffn_norm", c.dim);
     for (uint32_t i = 0; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         if (c.has_experts(i)) {
-            w.matrix("ffn_gate_inp", c.experts, c.dim);
-            w.gated_experts();
+            w.routed_experts();
             w.shared_expert();
         } else {
             w.gated_ffn();
         }
     }
-    w.ignore("rope_freqs.weight");
+    w.ignore_rope_factors();
 }
 
 static Slot attention(const Config& c, const LayerWeights& l, size_t layer, Slot x, uint32_t rope,
                       uint32_t growing, PlanBuilder& p) {
     const HeadShape& s = c.heads;
-    const auto qkv = p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {l["attn_norm"], c.eps});
-    const auto [q, k, v] = qkv;
+    const auto [q, k, v] = qkv(p, x, l, c.norm(l["attn_norm"]));
     const uint32_t chunk = uint32_t(c.window_of(layer));
     const Cache cache = p.cache(s.kv_heads, s.head_dim, chunk);
     if (!c.has_rope(layer)) {
@@ -72,7 +68,7 @@ static Slot attention(const Config& c, const LayerWeights& l, size_t layer, Slot
     return seen;
 }
 
-static void experts(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
+static void add_weighted_experts(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
     const Slot h = p.rms_norm(x, norm);
     const auto routing = p.route(h, l["ffn_gate_inp"], 1, Gating::sigmoid, false);
     const Slot weighted = p.parts_of(h, 1, c.dim, 0, c.dim), hidden = p.slot(c.expert_ffn_dim),
@@ -81,7 +77,7 @@ static void experts(const Config& c, const LayerWeights& l, Slot x, Norm norm, P
     p.append(ExpertGated{weighted, l["ffn_gate_exps"], l["ffn_up_exps"], routing.ids, hidden, 1});
     p.append(ExpertLinear{hidden, l["ffn_down_exps"], routing.ids, given, 1, true});
     p.add(x, given);
-    p.linear_add(x, p.gated(h, l["ffn_gate_shexp"], l["ffn_up_shexp"], Act::silu), l["ffn_down_shexp"]);
+    add_shared_expert(l, x, h, p);
 }
 
 static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
@@ -90,16 +86,13 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     for (size_t i = 0; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         p.linear_add(x, attention(c, l, i, x, rope, growing, p), l["attn_output"]);
-        const Norm norm{l["ffn_norm"], c.eps};
-        if (c.has_experts(i))
-            experts(c, l, x, norm, p);
-        else
-            p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, norm), l["ffn_down"]);
+        const Norm norm = c.norm(l["ffn_norm"]);
+        c.has_experts(i) ? add_weighted_experts(c, l, x, norm, p) : add_gated_ffn(l, x, norm, p);
         p.next_layer();
     }
-    p.logits(x, w["output"], {w["output_norm"], c.eps});
+    add_logits(c, w, x, p);
 }
 
-extern const Arch llama4 = {{"llama4"}, config, weights, build};
+extern const Arch llama4 = make_arch<config, weights, build>({"llama4"});
 
 }  // namespace redline::archs

@@ -3,6 +3,7 @@
 // granitehybrid each layer is a state space or attention, with an FFN or experts behind it; of falcon-h1 it
 // is both beside each other, with rope, and an FFN.
 #include "arch/arch.h"
+#include "arch/blocks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,18 +12,42 @@ namespace redline::archs {
 
 enum class Mixer : uint8_t { state_space, attention, both, none };
 
-static Mixer mixer_of(const Config& c, size_t layer) {
-    if (c.arch == "falcon-h1") return Mixer::both;
+struct Kind {
+    std::string_view name;
+    LayersDiffer layers;
+    bool all_scan = false;  // every layer is a state space and nothing else
+    bool both = false;      // every layer has a state space and attention, and no layer has experts
+    bool granite = false;   // factors and gated FFNs as Granite has them
+};
+
+constexpr Kind kKinds[] = {
+    {.name = "mamba2", .layers = LayersDiffer::in_size, .all_scan = true},
+    {.name = "nemotron_h", .layers = LayersDiffer::in_size},
+    {.name = "nemotron_h_moe", .layers = LayersDiffer::in_size},
+    {.name = "granitehybrid", .layers = LayersDiffer::in_kind, .granite = true},
+    {.name = "falcon-h1", .layers = LayersDiffer::no, .both = true},
+};
+
+struct Mamba : Config {
+    Kind kind;
+    ScanShape scan = {};
+    uint32_t taps = 0;          // of the convolution before the scan
+    bool without_rope = false;  // of all layers with attention
+    uint32_t expert_input = 0;  // width of the rows that experts read and write; 0: dim
+};
+
+static Mixer mixer_of(const Mamba& c, size_t layer) {
+    if (c.kind.both) return Mixer::both;
     if (c.is_recurrent(layer)) return Mixer::state_space;
     return c.kv_heads_of.empty() || c.kv_heads_of[layer] > 0 ? Mixer::attention : Mixer::none;
 }
 
-// Of nemotron_h, a layer is its mixer or its FFN alone.
-static bool has_ffn(const Config& c, size_t layer) {
+// A layer of nemotron_h is its mixer or its FFN alone.
+static bool has_ffn(const Mamba& c, size_t layer) {
     return c.ffn_dims.empty() || c.ffn_dims[layer] > 0;
 }
 
-static Status read_scan(const ModelFile& file, Config& c) {
+static Status read_scan(const ModelFile& file, Mamba& c) {
     ScanShape& s = c.scan;
     s.heads = RL_TRY(count(file, "ssm.time_step_rank", {}, 1, 65536));
     s.groups = RL_TRY(count(file, "ssm.group_count", {}, 1, 65536));
@@ -36,8 +61,8 @@ static Status read_scan(const ModelFile& file, Config& c) {
     return {};
 }
 
-static Status read_granite(const ModelFile& file, Config& c) {
-    c.rope = RL_TRY(common_rope(file, c, false, {}));
+static Status read_granite(const ModelFile& file, Mamba& c) {
+    c.rope = RL_TRY(common_rope(file, c, false));
     c.without_rope = !RL_TRY(file.meta().boolean(file.key("rope.scaling.finetuned"), true));
     c.embedding_scale = RL_TRY(factor(file, "embedding_scale", 1.0f));
     c.residual_scale = RL_TRY(factor(file, "residual_scale", 1.0f));
@@ -48,23 +73,20 @@ static Status read_granite(const ModelFile& file, Config& c) {
     return {};
 }
 
-static Result<Config> config(const ModelFile& file) {
-    const bool granite = file.arch == "granitehybrid", falcon = file.arch == "falcon-h1";
+static Result<Mamba> config(const ModelFile& file) {
+    const Kind& kind = *std::ranges::find(kKinds, file.arch, &Kind::name);
     const float eps = RL_TRY(factor(file, "attention.layer_norm_epsilon", 1e-5f));
-    Config c = RL_TRY(common_config(file, eps,
-                                    granite  ? LayersDiffer::in_kind
-                                    : falcon ? LayersDiffer::no
-                                             : LayersDiffer::in_size));
+    Mamba c{RL_TRY(common_config(file, eps, kind.layers)), kind};
     RL_TRY(read_scan(file, c));
-    if (falcon) {
+    if (kind.both) {
         if (c.experts > 0)
             return error("{}: {} experts, where architecture {} has none", file.gguf.path(), c.experts,
                          file.arch);
-        c.rope = RL_TRY(common_rope(file, c, true, {}));
+        c.rope = RL_TRY(common_rope(file, c, true));
         return c;
     }
-    RL_TRY(read_shared_experts(file, c, 0, !granite));
-    if (granite) {
+    RL_TRY(read_shared_experts(file, c, 0, !kind.granite));
+    if (kind.granite) {
         RL_TRY(read_granite(file, c));
         return c;
     }
@@ -73,14 +95,14 @@ static Result<Config> config(const ModelFile& file) {
     c.expert_groups.by_two = true;
     c.expert_input = RL_TRY(count(file, "moe_latent_size", 0, 0, 1u << 20));
     for (uint32_t i = 0; i < c.layers; ++i) {
-        const bool scans = file.arch == "mamba2" || (c.kv_heads_of[i] == 0 && c.ffn_dims[i] == 0);
+        const bool scans = kind.all_scan || (c.kv_heads_of[i] == 0 && c.ffn_dims[i] == 0);
         c.recurrent.push_back(scans);
         if (scans) c.ffn_dims[i] = 0;
     }
     return c;
 }
 
-static void mixer_weights(const Config& c, size_t layer, WeightList& w) {
+static void mixer_weights(const Mamba& c, size_t layer, WeightList& w) {
     const ScanShape& s = c.scan;
     const uint64_t inner = s.inner(), all = inner + s.width() + s.heads;
     w.vector("attn_norm", c.dim);
@@ -111,8 +133,8 @@ static void mixer_weights(const Config& c, size_t layer, WeightList& w) {
     }
 }
 
-// Those of granite have gates.
-static void ffn_weights(const Config& c, size_t layer, WeightList& w) {
+// FFNs of granite have gates.
+static void ffn_weights(const Mamba& c, size_t layer, WeightList& w) {
     const bool gated = c.ffn_dims.empty();
     const uint64_t input = c.expert_input > 0 ? c.expert_input : c.dim;
     if (gated) w.vector("ffn_norm", c.dim);
@@ -140,7 +162,7 @@ static void ffn_weights(const Config& c, size_t layer, WeightList& w) {
     w.matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
 }
 
-static void weights(const Config& c, WeightList& w) {
+static void weights(const Mamba& c, WeightList& w) {
     w.embedding_and_output();
     for (uint32_t i = 0; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
@@ -150,10 +172,10 @@ static void weights(const Config& c, WeightList& w) {
     w.ignore_unused_layers();
 }
 
-static Slot state_space(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+static Slot state_space(const Mamba& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
     const ScanShape& s = c.scan;
     const auto [gate, inputs, steps] =
-        p.group(x, {{{l["gate"]}, {l["inputs"]}, {l["steps"]}}}, {l["attn_norm"], c.eps});
+        p.group(x, {{{l["gate"]}, {l["inputs"]}, {l["steps"]}}}, c.norm(l["attn_norm"]));
     const Weight bias = l["ssm_conv1d.bias"];
     const Cache last = p.state(uint64_t(s.width()) * (c.taps - 1));
     const Slot mixed = p.slot(s.width());
@@ -166,54 +188,46 @@ static Slot state_space(const Config& c, const LayerWeights& l, Slot x, PlanBuil
         return y;
     }
     // Statistics are of a group, the gain is of the row.
-    RmsNorm norm{y, {l["ssm_norm"], c.eps}, s.inner() / s.groups, y, gate};
+    RmsNorm norm{y, c.norm(l["ssm_norm"]), s.inner() / s.groups, y, gate};
     norm.gates_x = true;
     p.append(norm);
     return y;
 }
 
-static Slot attention(const Config& c, const LayerWeights& l, size_t layer, Slot x, uint32_t rope,
+static Slot attention(const Mamba& c, const LayerWeights& l, size_t layer, Slot x, uint32_t rope,
                       PlanBuilder& p) {
     HeadShape shape = c.heads;
     if (!c.kv_heads_of.empty()) shape.kv_heads = c.kv_heads_of[layer];
-    const auto qkv = p.group(
-        x,
-        {{{l["attn_q"], l["attn_q.bias"]}, {l["attn_k"], l["attn_k.bias"]}, {l["attn_v"], l["attn_v.bias"]}}},
-        {l["attn_norm"], c.eps});
+    const auto products = qkv(p, x, l, c.norm(l["attn_norm"]));
     const Cache cache = p.cache(shape.kv_heads, shape.head_dim);
-    return p.attend(cache, qkv, shape, rope, c.attention_scale());
+    return p.attend(cache, products, shape, rope, c.attention_scale());
 }
 
-static PlanBuilder::Routing route(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
-    const bool granite = c.gating == Gating::softmax_of_selected;
+static PlanBuilder::Routing route(const Mamba& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
+    const bool granite = c.kind.granite;
     return p.route(x, l["ffn_gate_inp"], c.experts_used, c.gating, c.expert_norm && !granite,
                    granite ? c.residual_scale : c.expert_scale, l["exp_probs_b.bias"], BiasOf::choice,
                    c.expert_groups, {}, norm);
 }
 
-static void add_product(const Config& c, Slot x, Slot in, Weight w, Weight bias, PlanBuilder& p) {
+static void add_product(const Mamba& c, Slot x, Slot in, Weight w, Weight bias, PlanBuilder& p) {
     if (c.residual_scale == 1.0f)
         p.linear_add(x, in, w, bias);
     else
         p.add(x, p.linear(in, w, {}, bias), c.residual_scale);
 }
 
-static void gated_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const Norm norm{l["ffn_norm"], c.eps};
-    if (c.experts == 0) {
-        const Slot hidden = p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, norm);
-        return add_product(c, x, hidden, l["ffn_down"], {}, p);
-    }
+static void gated_ffn(const Mamba& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const Norm norm = c.norm(l["ffn_norm"]);
+    if (c.experts == 0) return add_product(c, x, gated(l, x, norm, p), l["ffn_down"], {}, p);
     const Slot h = p.rms_norm(x, norm);
-    p.experts_add(x, h, route(c, l, h, {}, p), {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"]});
-    if (c.shared_ffn_dim == 0) return;
-    const Slot hidden = p.gated(h, l["ffn_gate_shexp"], l["ffn_up_shexp"], Act::silu);
-    add_product(c, x, hidden, l["ffn_down_shexp"], {}, p);
+    p.experts_add(x, h, route(c, l, h, {}, p), gated_experts(l));
+    if (c.shared_ffn_dim > 0) add_product(c, x, shared_hidden(l, h, p), l["ffn_down_shexp"], {}, p);
 }
 
 // down(relu(up)^2), without gates; experts may read and write vectors of another width.
-static void plain_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const Norm norm{l["attn_norm"], c.eps};
+static void plain_ffn(const Mamba& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const Norm norm = c.norm(l["attn_norm"]);
     const auto add = [&](Slot in, Weight up, Weight down, Norm in_norm, Weight up_bias, Weight down_bias) {
         const Slot hidden = p.linear(in, up, in_norm, up_bias, Function::squared_relu);
         p.linear_add(x, hidden, down, down_bias);
@@ -226,8 +240,7 @@ static void plain_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilde
     Slot in = h, into = x;
     if (c.expert_input > 0) {
         in = p.linear(h, l["ffn_latent_down"]);
-        into = p.parts_of(in, 1, c.expert_input, 0, c.expert_input);
-        p.add(into, in, -1.0f);  // zero, to which experts are added
+        into = zeros_like(in, c.expert_input, p);
     }
     const Slot hidden = p.slot(c.expert_ffn_dim * c.experts_used);
     p.append(ExpertLinear{
@@ -237,7 +250,7 @@ static void plain_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilde
     if (c.expert_input > 0) p.linear_add(x, into, l["ffn_latent_up"]);
 }
 
-static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+static void build(const Mamba& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = c.without_rope ? kNoRope : p.add_rope(c.rope);
     const Slot x = p.embed(w["token_embd"], c.embedding_scale);
     for (size_t i = 0; i < c.layers; ++i) {
@@ -252,10 +265,10 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
         if (has_ffn(c, i)) c.ffn_dims.empty() ? gated_ffn(c, l, x, p) : plain_ffn(c, l, x, p);
         p.next_layer();
     }
-    p.logits(x, w["output"], {w["output_norm"], c.eps}, c.logit_scale);
+    add_logits(c, w, x, p);
 }
 
-extern const Arch mamba2 = {
-    {"mamba2", "nemotron_h", "nemotron_h_moe", "granitehybrid", "falcon-h1"}, config, weights, build};
+extern const Arch mamba2 = make_arch<config, weights, build>(
+    {"mamba2", "nemotron_h", "nemotron_h_moe", "granitehybrid", "falcon-h1"});
 
 }  // namespace redline::archs

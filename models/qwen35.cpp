@@ -1,12 +1,16 @@
 // Qwen3.5 to 3.8, dense or with experts (qwen35moe), and Qwen3-Next: most layers follow the gated delta rule
-// behind a short convolution, every fourth is attention whose output is gated. The shared expert has a gate
-// of its own. The last layers, which predict further tokens, are not run.
+// behind a short convolution, every fourth is attention whose output is gated. The shared expert is gated,
+// too. The last layers, which predict further tokens, are not run.
 #include "qwen35.h"
 
 namespace redline::archs {
 
-static Status read_delta(const ModelFile& file, Config& c) {
-    DeltaShape& s = c.delta;
+struct Qwen35 : Config {
+    DeltaLayers delta = {};
+};
+
+static Status read_delta(const ModelFile& file, const Config& c, DeltaLayers& delta) {
+    DeltaShape& s = delta.shape;
     s.key_heads = RL_TRY(count(file, "ssm.group_count", {}, 1, 65536));
     s.heads = RL_TRY(count(file, "ssm.time_step_rank", {}, 1, 65536));
     s.key_dim = RL_TRY(count(file, "ssm.state_size", {}, 1, 4096));
@@ -18,48 +22,49 @@ static Status read_delta(const ModelFile& file, Config& c) {
     // Converters of qwen35 put the heads that share a head of keys apart.
     s.in_turns =
         file.arch != "qwen3next" && RL_TRY(file.meta().boolean(file.key("ssm.v_head_reordered"), true));
-    c.taps = RL_TRY(count(file, "ssm.conv_kernel", 4, 2, kMostTaps));
+    delta.taps = RL_TRY(count(file, "ssm.conv_kernel", 4, 2, kMostTaps));
+    delta.in_one = file.any_layer_has("ssm_in.weight", c.layers);
+    delta.steps_in_one = file.any_layer_has("ssm_ba.weight", c.layers);
     return {};
 }
 
-Result<Config> qwen35_config(const ModelFile& file) {
+Result<Config> read_qwen35(const ModelFile& file, DeltaLayers& delta) {
     Config c = RL_TRY(common_config(file, {}, LayersDiffer::in_kind));
-    c.rope = RL_TRY(common_rope(file, c, true, {}));
+    c.rope = RL_TRY(common_rope(file, c, true));
     RL_TRY(leave_out_predicting_layers(file, c));
-    RL_TRY(read_delta(file, c));
+    RL_TRY(read_delta(file, c, delta));
     if (c.recurrent.empty()) {
         const uint32_t every = RL_TRY(count(file, "full_attention_interval", 4, 1, 1024));
         for (uint32_t i = 0; i < c.layers; ++i) c.recurrent.push_back((i + 1) % every != 0);
     }
     c.recurrent.resize(c.layers);
-    const auto any_layer_has = [&](std::string_view name) {
-        for (uint32_t i = 0; i < c.layers; ++i)
-            if (file.gguf.find(fmt::format("blk.{}.{}.weight", i, name))) return true;
-        return false;
-    };
-    c.delta_in_one = any_layer_has("ssm_in");
-    c.steps_in_one = any_layer_has("ssm_ba");
     if (c.experts > 0)
         c.shared_ffn_dim =
             RL_TRY(count(file, "expert_shared_feed_forward_length", c.expert_ffn_dim, 1, 1u << 24));
     return c;
 }
 
-void delta_weights(const Config& c, WeightList& w) {
-    const DeltaShape& s = c.delta;
-    if (c.delta_in_one) {
+static Result<Qwen35> config(const ModelFile& file) {
+    DeltaLayers delta = {};
+    Config c = RL_TRY(read_qwen35(file, delta));
+    return Qwen35{std::move(c), delta};
+}
+
+void delta_weights(const Config& c, const DeltaLayers& delta, WeightList& w) {
+    const DeltaShape& s = delta.shape;
+    if (delta.in_one) {
         w.matrix("ssm_in", s.width() + s.values(), c.dim);
     } else {
         w.matrix("attn_qkv", s.width(), c.dim);
         w.matrix("attn_gate", s.values(), c.dim);
     }
-    if (c.steps_in_one) {
+    if (delta.steps_in_one) {
         w.matrix("ssm_ba", 2 * s.heads, c.dim);
     } else {
         w.matrix("ssm_beta", s.heads, c.dim);
         w.matrix("ssm_alpha", s.heads, c.dim);
     }
-    w.vector("ssm_conv1d", uint64_t(s.width()) * c.taps);
+    w.vector("ssm_conv1d", uint64_t(s.width()) * delta.taps);
     w.vector("ssm_dt.bias", s.heads, "ssm_dt");
     w.vector("ssm_a", s.heads);
     w.vector("ssm_norm", s.value_dim);
@@ -67,24 +72,20 @@ void delta_weights(const Config& c, WeightList& w) {
 }
 
 void qwen35_ffn_weights(const Config& c, WeightList& w) {
-    if (c.experts == 0) {
-        w.gated_ffn();
-        return;
-    }
-    w.matrix("ffn_gate_inp", c.experts, c.dim);
-    w.gated_experts();
+    if (c.experts == 0) return w.gated_ffn();
+    w.routed_experts();
     w.matrix("ffn_gate_inp_shexp", 1, c.dim);
     w.shared_expert();
 }
 
-static void weights(const Config& c, WeightList& w) {
+static void weights(const Qwen35& c, WeightList& w) {
     w.embedding_and_output();
     for (uint32_t i = 0; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         w.vector("attn_norm", c.dim);
         w.vector("post_attention_norm", c.dim);
         if (c.is_recurrent(i)) {
-            delta_weights(c, w);
+            delta_weights(c, c.delta, w);
         } else {
             w.matrix("attn_q", 2 * uint64_t(c.q_dim()), c.dim);
             w.matrix("attn_k", c.kv_dim(), c.dim);
@@ -103,11 +104,10 @@ static void weights(const Config& c, WeightList& w) {
 // A query stands beside its gate in each head.
 static Slot gated_attention(const Config& c, const LayerWeights& l, Slot x, uint32_t rope, PlanBuilder& p) {
     const uint32_t d = c.heads.head_dim;
-    const auto [both, k, v] =
-        p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {l["attn_norm"], c.eps});
+    const auto [both, k, v] = qkv(p, x, l, c.norm(l["attn_norm"]));
     const Slot q = p.parts_of(both, c.heads.heads, d, 0, 2 * d);
     const Slot seen = p.attend(p.cache(c.heads.kv_heads, d), {q, k, v}, c.heads, rope, c.attention_scale(),
-                               {l["attn_q_norm"], c.eps}, {l["attn_k_norm"], c.eps});
+                               c.norm(l["attn_q_norm"]), c.norm(l["attn_k_norm"]));
     p.append(OutputGate{both, seen, d});
     return seen;
 }
@@ -116,24 +116,25 @@ struct DeltaInputs {
     Slot qkv, z, beta, alpha;
 };
 
-// One group of four where beta and alpha are of the gates' format; qkv, to which quantizers give more bits in
-// some layers, comes last, as kernels of two formats want it. Else those two are a group of their own, behind
-// the larger one: of several only the first takes x in int8.
-static DeltaInputs delta_inputs(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
-    const DeltaShape& s = c.delta;
+// One group of four where beta and alpha have the gates' format; qkv, to which quantizers give more bits in
+// some layers, comes last, as kernels of two formats want it. Else beta and alpha are a second group, behind
+// the larger one: of several groups only the first takes x in int8.
+static DeltaInputs delta_inputs(const DeltaLayers& delta, const LayerWeights& l, Slot x, Norm norm,
+                                PlanBuilder& p) {
+    const DeltaShape& s = delta.shape;
     const uint32_t heads = s.heads / s.key_heads, values = heads * s.value_dim;
     const auto format = [&](const char* name) {
         return l[name] ? p.plan().weight(l[name]).tensor.format : nullptr;
     };
-    if (!c.delta_in_one && !c.steps_in_one && format("attn_gate") == format("ssm_beta") &&
+    if (!delta.in_one && !delta.steps_in_one && format("attn_gate") == format("ssm_beta") &&
         format("ssm_beta") == format("ssm_alpha")) {
         const auto [z, beta, alpha, qkv] =
             p.group(x, {l["attn_gate"]}, {l["ssm_beta"]}, {l["ssm_alpha"]}, {l["attn_qkv"]}, norm);
         return {qkv, z, beta, alpha};
     }
     DeltaInputs in;
-    if (c.delta_in_one) {
-        // Of a head of keys, its queries, keys, values and gates.
+    if (delta.in_one) {
+        // Each head of keys has its queries, keys, values and gates side by side.
         const uint32_t stride = 2 * (s.key_dim + values);
         const Slot all = p.linear(x, l["ssm_in"], norm);
         in.qkv = p.slot(s.width());
@@ -148,8 +149,8 @@ static DeltaInputs delta_inputs(const Config& c, const LayerWeights& l, Slot x, 
         const auto [z, qkv] = p.group(x, {l["attn_gate"]}, {l["attn_qkv"]}, norm);
         in.qkv = qkv, in.z = z;
     }
-    if (c.steps_in_one) {
-        // Of a head of keys, what its heads of values step by, then what they decay by.
+    if (delta.steps_in_one) {
+        // Each head of keys has the step sizes of its heads of values, then their decays.
         const Slot both = p.linear(x, l["ssm_ba"], norm);
         in.beta = p.parts_of(both, s.key_heads, heads, 0, 2 * heads);
         in.alpha = p.parts_of(both, s.key_heads, heads, heads, 2 * heads);
@@ -160,37 +161,34 @@ static DeltaInputs delta_inputs(const Config& c, const LayerWeights& l, Slot x, 
     return in;
 }
 
-DeltaOutput delta_rule(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
-    const DeltaShape& s = c.delta;
-    const DeltaInputs in = delta_inputs(c, l, x, norm, p);
-    const Cache last = p.state(uint64_t(s.width()) * (c.taps - 1));
-    const Slot qkv = p.convolve(last, in.qkv, l["ssm_conv1d"], c.taps, true);
+DeltaOutput delta_rule(const Config& c, const DeltaLayers& delta, const LayerWeights& l, Slot x, Norm norm,
+                       PlanBuilder& p) {
+    const DeltaShape& s = delta.shape;
+    const DeltaInputs in = delta_inputs(delta, l, x, norm, p);
+    const Cache last = p.state(uint64_t(s.width()) * (delta.taps - 1));
+    const Slot mixed = p.convolve(last, in.qkv, l["ssm_conv1d"], delta.taps, true);
     const Slot y = p.slot(s.values());
-    p.append(DeltaNet{qkv, in.beta, in.alpha, l["ssm_a"], l["ssm_dt.bias"], y, p.state(s.state_floats()), s});
-    return {y, in.z, {l["ssm_norm"], c.eps}};
+    p.append(
+        DeltaNet{mixed, in.beta, in.alpha, l["ssm_a"], l["ssm_dt.bias"], y, p.state(s.state_floats()), s});
+    return {y, in.z, c.norm(l["ssm_norm"])};
 }
 
-static Slot delta(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const auto [y, gate, norm] = delta_rule(c, l, x, {l["attn_norm"], c.eps}, p);
-    p.append(RmsNorm{y, norm, c.delta.value_dim, y, gate, Act::silu});
+static Slot delta(const Qwen35& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const auto [y, gate, norm] = delta_rule(c, c.delta, l, x, c.norm(l["attn_norm"]), p);
+    p.append(RmsNorm{y, norm, c.delta.shape.value_dim, y, gate, Act::silu});
     return y;
 }
 
-static void ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const Norm norm{l["post_attention_norm"], c.eps};
-    if (c.experts == 0) {
-        p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, norm), l["ffn_down"]);
-        return;
-    }
+static void add_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const Norm norm = c.norm(l["post_attention_norm"]);
+    if (c.experts == 0) return add_gated_ffn(l, x, norm, p);
     const Slot h = p.rms_norm(x, norm);
     const auto routing = p.route(h, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
-    p.experts_add(x, h, routing, {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"]});
-    // The shared one is the only one of a router whose sigmoid is its weight.
-    const auto shared = p.route(h, l["ffn_gate_inp_shexp"], 1, Gating::sigmoid, false);
-    p.experts_add(x, h, shared, {l["ffn_gate_shexp"], l["ffn_up_shexp"], l["ffn_down_shexp"]});
+    p.experts_add(x, h, routing, gated_experts(l));
+    add_gated_shared_expert(l, x, h, p);
 }
 
-static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+static void build(const Qwen35& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = p.add_rope(c.rope);
     const Slot x = p.embed(w["token_embd"]);
     for (size_t i = 0; i < c.layers; ++i) {
@@ -199,12 +197,12 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
             p.linear_add(x, delta(c, l, x, p), l["ssm_out"]);
         else
             p.linear_add(x, gated_attention(c, l, x, rope, p), l["attn_output"]);
-        ffn(c, l, x, p);
+        add_ffn(c, l, x, p);
         p.next_layer();
     }
-    p.logits(x, w["output"], {w["output_norm"], c.eps});
+    add_logits(c, w, x, p);
 }
 
-extern const Arch qwen35 = {{"qwen35", "qwen35moe", "qwen3next"}, qwen35_config, weights, build};
+extern const Arch qwen35 = make_arch<config, weights, build>({"qwen35", "qwen35moe", "qwen3next"});
 
 }  // namespace redline::archs

@@ -1,6 +1,7 @@
 // Qwen3.8-Flash-Next: the layers of Qwen3.5 with experts, whose residual has several streams (hyper-
 // connections): each block reads a mix of them and is added to each with a weight. Attention sees the blocks
 // of tokens that an indexer chooses. One layer adds what a table of n-grams has of the last tokens.
+#include "indexer.h"
 #include "qwen35.h"
 
 #include <algorithm>
@@ -8,13 +9,18 @@
 
 namespace redline::archs {
 
-static Status read_index(const ModelFile& file, Config& c) {
-    c.index.heads = RL_TRY(count(file, "attention.indexer.head_count", {}, 1, 1024));
-    c.index.head_dim = RL_TRY(count(file, "attention.indexer.key_length", {}, 1, 4096));
-    c.index.tokens = RL_TRY(count(file, "attention.indexer.top_k", {}, 1, 1u << 24));
-    if (c.rope.inverse_frequency.size() * 2 > c.index.head_dim)
-        return error("{}: rope turns {} dimensions, the indexer's heads have {}", file.gguf.path(),
-                     c.rope.inverse_frequency.size() * 2, c.index.head_dim);
+struct Qwen4 : Config {
+    DeltaLayers delta = {};
+    uint32_t streams = 1;      // of the residual
+    uint32_t stream_rank = 0;  // of the matrices that mix them
+    IndexShape index = {};
+    std::optional<NgramTable> ngrams = {};
+    uint32_t ngram_layer = 0;  // the layer that reads the table
+    uint32_t ngram_taps = 0;   // of its convolution
+};
+
+static Status read_index(const ModelFile& file, Qwen4& c) {
+    RL_TRY(read_index_heads(file, c, c.index));
     const std::string key = file.key("attention.compress_ratios");
     for (const uint64_t ratio : RL_TRY(file.meta().integers(key, c.layers + c.unused_layers, {}))) {
         if (ratio > c.index.tokens)
@@ -25,19 +31,19 @@ static Status read_index(const ModelFile& file, Config& c) {
     return {};
 }
 
-// Numbers of a required key, as many as there have to be.
+// The numbers of a required key, which has to have so many.
 static Result<std::vector<uint64_t>> numbers(const ModelFile& file, std::string_view rest, size_t size) {
     return file.meta().integers(file.key(rest), size, {});
 }
 
-static Status read_ngrams(const ModelFile& file, Config& c) {
+static Status read_ngrams(const ModelFile& file, Qwen4& c) {
     const std::string key = file.key("ple.layers");
     const std::vector<int64_t>* layers = file.meta().integers(key);
     if (!layers || layers->empty()) return {};
     if (layers->size() > 1 || (*layers)[0] < 0 || (*layers)[0] >= c.layers)
         return error("{}: {} names {} layers, the first of which is {}; one of {} is supported",
                      file.gguf.path(), key, layers->size(), (*layers)[0], c.layers);
-    NgramTable& t = c.ngrams;
+    NgramTable& t = c.ngrams.emplace();
     c.ngram_layer = uint32_t((*layers)[0]);
     c.ngram_taps = RL_TRY(count(file, "ple.conv_kernel", {}, 2, kMostTaps));
     const uint32_t longest = RL_TRY(count(file, "ple.ngram_size", {}, 2, 16));
@@ -63,9 +69,11 @@ static Status read_ngrams(const ModelFile& file, Config& c) {
     return {};
 }
 
-static Result<Config> config(const ModelFile& file) {
+static Result<Qwen4> config(const ModelFile& file) {
     RL_TRY(count(file, "expert_count", {}, 1, 1u << 16));  // it has no dense layers
-    Config c = RL_TRY(qwen35_config(file));
+    DeltaLayers delta = {};
+    Qwen4 c{RL_TRY(read_qwen35(file, delta))};
+    c.delta = delta;
     c.streams = RL_TRY(count(file, "hyper_connection.count", {}, 1, 64));
     c.stream_rank = RL_TRY(count(file, "hyper_connection.low_rank", {}, 1, 1u << 16));
     RL_TRY(read_index(file, c));
@@ -74,7 +82,7 @@ static Result<Config> config(const ModelFile& file) {
 }
 
 // `at`: "hc_attn", "hc_ffn", "output_hc".
-static void mix_weights(const Config& c, const std::string& at, bool global, WeightList& w) {
+static void mix_weights(const Qwen4& c, const std::string& at, bool global, WeightList& w) {
     const uint64_t wide = uint64_t(c.streams) * c.dim;
     if (global) {
         w.global_vector(at + "_norm", wide);
@@ -88,7 +96,7 @@ static void mix_weights(const Config& c, const std::string& at, bool global, Wei
     w.matrix(at + "_inject", c.streams, wide);
 }
 
-static void attention_weights(const Config& c, uint32_t layer, WeightList& w) {
+static void attention_weights(const Qwen4& c, uint32_t layer, WeightList& w) {
     w.matrix("attn_q", 2 * uint64_t(c.q_dim()), c.dim);
     w.matrix("attn_k", c.kv_dim(), c.dim);
     w.matrix("attn_v", c.kv_dim(), c.dim);
@@ -102,16 +110,16 @@ static void attention_weights(const Config& c, uint32_t layer, WeightList& w) {
     w.vector("indexer.k_norm.weight", c.index.head_dim);
 }
 
-static void ngram_weights(const Config& c, WeightList& w) {
+static void ngram_weights(const Qwen4& c, WeightList& w) {
     const uint64_t wide = uint64_t(c.streams) * c.dim;
-    w.ignore(c.ngrams.tensor);  // it stays in the file
-    w.matrix("ple_key", wide, c.ngrams.floats());
-    w.matrix("ple_value", c.dim, c.ngrams.floats());
+    w.look_up(*c.ngrams);
+    w.matrix("ple_key", wide, c.ngrams->floats());
+    w.matrix("ple_value", c.dim, c.ngrams->floats());
     for (const char* name : {"ple_norm_key", "ple_norm_query", "ple_norm_conv"}) w.vector(name, wide);
     w.vector("ple_conv1d", wide * c.ngram_taps);
 }
 
-static void weights(const Config& c, WeightList& w) {
+static void weights(const Qwen4& c, WeightList& w) {
     w.global_matrix("token_embd", c.vocab, c.dim);
     w.global_matrix("output", c.vocab, c.dim, "token_embd");
     mix_weights(c, "output_hc", true, w);
@@ -120,17 +128,17 @@ static void weights(const Config& c, WeightList& w) {
         mix_weights(c, "hc_attn", false, w);
         mix_weights(c, "hc_ffn", false, w);
         if (c.is_recurrent(i))
-            delta_weights(c, w);
+            delta_weights(c, c.delta, w);
         else
             attention_weights(c, i, w);
         if (c.ngrams && i == c.ngram_layer) ngram_weights(c, w);
         qwen35_ffn_weights(c, w);
     }
-    for (uint32_t i = 0; i < c.unused_layers; ++i) w.ignore(fmt::format("blk.{}.", c.layers + i));
+    w.ignore_unused_layers();
 }
 
-// Each stream of x normed on its own, with a gain for all of them.
-static Slot normed_streams(const Config& c, Slot x, Weight gain, PlanBuilder& p) {
+// Each stream of x normed by itself, with a gain for all of them.
+static Slot normed_streams(const Qwen4& c, Slot x, Weight gain, PlanBuilder& p) {
     const SlotInfo info = p.plan().slot(x);
     const Slot y = p.slot(info.width, info.of_outputs);
     p.append(RmsNorm{x, {{}, c.eps}, c.dim, y});
@@ -138,13 +146,12 @@ static Slot normed_streams(const Config& c, Slot x, Weight gain, PlanBuilder& p)
     return y;
 }
 
-// What a block reads of the streams; `weights` is what it is added to them with.
+// The mix of the streams that a block reads, and the weights by which its result is added to them.
 struct Mixed {
     Slot y, weights;
 };
 
-static Mixed mix(const Config& c, const auto& w, const std::string& at, Slot x, bool injects,
-                 PlanBuilder& p) {
+static Mixed mix(const Qwen4& c, const auto& w, const std::string& at, Slot x, bool injects, PlanBuilder& p) {
     const Slot normed = normed_streams(c, x, w[at + "_norm"], p);
     const float mean = 1.0f / float(c.streams);
     const Slot low = p.linear(normed, w[at + "_down"]);
@@ -161,27 +168,27 @@ static Mixed mix(const Config& c, const auto& w, const std::string& at, Slot x, 
     return mixed;
 }
 
-static Slot delta(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const auto [y, gate, norm] = delta_rule(c, l, x, {}, p);
-    p.append(RmsNorm{y, norm, c.delta.value_dim, y});
+static Slot delta(const Qwen4& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const auto [y, gate, norm] = delta_rule(c, c.delta, l, x, {}, p);
+    p.append(RmsNorm{y, norm, c.delta.shape.value_dim, y});
     p.append(Apply{gate, Function::sigmoid});
     p.append(StreamMix{y, gate, y, 1});
     return p.linear(y, l["ssm_out"]);
 }
 
 // The blocks that each token sees.
-static Slot chosen_blocks(const Config& c, const LayerWeights& l, uint32_t ratio, Slot x, uint32_t rope,
+static Slot chosen_blocks(const Qwen4& c, const LayerWeights& l, uint32_t ratio, Slot x, uint32_t rope,
                           uint32_t block_rope, PlanBuilder& p) {
     const uint32_t heads = c.index.heads, d = c.index.head_dim;
     const Slot key = p.linear(x, l["indexer.k_proj.weight"]), mean = p.slot(d);
     p.append(BlockMean{key, mean, p.state(d), ratio});
-    p.append(RmsNorm{mean, {l["indexer.k_norm.weight"], c.eps}, d, mean});
+    p.append(RmsNorm{mean, c.norm(l["indexer.k_norm.weight"]), d, mean});
     p.append(Rope{mean, 1, d, block_rope});
     // A row for each block, where pages are whole blocks.
     const Cache keys = kPageRows % ratio == 0 ? p.entries(d, ratio) : p.latents(d, d);
     p.append(LatentStore{mean, {}, keys});
     const Slot q = p.linear(x, l["indexer.q_proj.weight"]);
-    p.append(RmsNorm{q, {l["indexer.q_norm.weight"], c.eps}, d, q});
+    p.append(RmsNorm{q, c.norm(l["indexer.q_norm.weight"]), d, q});
     p.append(Rope{q, heads, d, rope});
     const uint64_t blocks = std::max<uint64_t>(1, p.plan().sizing.context / ratio);
     const Slot scores = p.slot(uint32_t(blocks)), chosen = p.slot(c.index.tokens / ratio);
@@ -196,11 +203,11 @@ struct Ropes {
 };
 
 // A query stands beside its gate in each head.
-static Slot attention(const Config& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
+static Slot attention(const Qwen4& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
                       PlanBuilder& p) {
     const uint32_t d = c.heads.head_dim, ratio = c.index.ratios[layer];
-    const Norm q_norm{l["attn_q_norm"], c.eps}, k_norm{l["attn_k_norm"], c.eps};
-    const auto [both, k, v] = p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {});
+    const Norm q_norm = c.norm(l["attn_q_norm"]), k_norm = c.norm(l["attn_k_norm"]);
+    const auto [both, k, v] = qkv(p, x, l);
     const Slot q = p.parts_of(both, c.heads.heads, d, 0, 2 * d);
     const Cache cache = p.cache(c.heads.kv_heads, d);
     Slot seen;
@@ -216,21 +223,21 @@ static Slot attention(const Config& c, const LayerWeights& l, uint32_t layer, Sl
     return p.linear(seen, l["attn_output"]);
 }
 
-static Slot ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+static Slot ffn(const Qwen4& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
     const Slot share = p.linear(x, l["ffn_gate_inp_shexp"]);
     p.append(Apply{share, Function::sigmoid});
-    const Slot shared =
-        p.linear(p.gated(x, l["ffn_gate_shexp"], l["ffn_up_shexp"], Act::silu), l["ffn_down_shexp"]);
+    const Slot shared = p.linear(shared_hidden(l, x, p), l["ffn_down_shexp"]);
     p.append(StreamMix{shared, share, shared, 1});
     const auto routing = p.route(x, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
-    p.experts_add(shared, x, routing, {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"]});
+    p.experts_add(shared, x, routing, gated_experts(l));
     return shared;
 }
 
-// x += what the table has of the last tokens, as far as it agrees with each stream, and its convolution.
-static void add_ngrams(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const uint32_t wide = c.streams * c.dim, apart = uint32_t(c.ngrams.multipliers.size());
-    const Slot found = p.look_up(c.ngrams.floats());
+// x += the table's rows for the last tokens, as far as they agree with each stream, and a convolution of
+// these.
+static void add_ngrams(const Qwen4& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const uint32_t wide = c.streams * c.dim, apart = uint32_t(c.ngrams->multipliers.size());
+    const Slot found = p.look_up(c.ngrams->floats());
     const Slot key = normed_streams(c, p.linear(found, l["ple_key"]), l["ple_norm_key"], p);
     const Slot query = normed_streams(c, x, l["ple_norm_query"], p);
     const Slot gates = p.slot(c.streams), gated = p.slot(wide);
@@ -244,7 +251,7 @@ static void add_ngrams(const Config& c, const LayerWeights& l, Slot x, PlanBuild
     p.add(x, p.convolve(last, normed, l["ple_conv1d"], c.ngram_taps, true, {}, {}, apart));
 }
 
-static Ropes add_ropes(const Config& c, PlanBuilder& p) {
+static Ropes add_ropes(const Qwen4& c, PlanBuilder& p) {
     Ropes ropes{p.add_rope(c.rope), {}};
     std::vector<uint32_t> known(size_t(c.index.tokens) + 1, kNoRope);
     for (uint32_t i = 0; i < c.layers; ++i) {
@@ -259,7 +266,7 @@ static Ropes add_ropes(const Config& c, PlanBuilder& p) {
     return ropes;
 }
 
-static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+static void build(const Qwen4& c, const WeightSet& w, PlanBuilder& p) {
     const Ropes ropes = add_ropes(c, p);
     const Slot x = p.parts_of(p.embed(w["token_embd"]), c.streams, c.dim, 0, 0);
     for (uint32_t i = 0; i < c.layers; ++i) {
@@ -277,6 +284,6 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     p.output(p.linear(mix(c, w, "output_hc", wanted, false, p).y, w["output"]));
 }
 
-extern const Arch qwen4exp = {{"qwen4exp"}, config, weights, build};
+extern const Arch qwen4exp = make_arch<config, weights, build>({"qwen4exp"});
 
 }  // namespace redline::archs

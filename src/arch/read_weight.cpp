@@ -1,4 +1,4 @@
-#include "arch/arch.h"
+#include "arch/weight_list.h"
 
 #include "base/half.h"
 
@@ -7,7 +7,8 @@
 
 namespace redline {
 
-// Matrices whose columns are the file's rows, decoded: their own rows are no whole blocks of its format.
+// Matrices whose columns are the file's rows, decoded: the rows of such a matrix are no whole blocks of the
+// file's format.
 static Status read_transposed(const Gguf& gguf, const WeightInfo& info, const ResolvedWeights::Source& source,
                               uint64_t offset, std::span<std::byte> out) {
     const GgufTensor& found = gguf.tensors()[source.tensor];

@@ -1,4 +1,4 @@
-#include "arch/rope.h"
+#include "arch/keys.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,8 +23,8 @@ double yarn_ramp(const Yarn& y, double base, uint32_t dims, uint32_t i, bool rou
     return 1.0 - std::clamp((i - low) / std::max(0.001, high - low), 0.0, 1.0);
 }
 
-// The key's base. By "rope.scaling.alpha" it grows: the slowest pair turns so many times slower, the fastest
-// as before.
+// The base that the key has, raised by "rope.scaling.alpha": the slowest pair rotates so many times slower,
+// the fastest as before.
 Result<double> rope_base(const ModelFile& file, std::string_view key, uint32_t dims) {
     const double base = RL_TRY(file.meta().real(file.key(key), 10000.0f));
     if (!(std::isfinite(base) && base > 1.0))
@@ -41,20 +41,15 @@ Result<double> rope_base(const ModelFile& file, std::string_view key, uint32_t d
 }  // namespace
 
 Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool half_split,
-                             std::span<const float> factors, bool rounded) {
-    return rope_of_base(file, config, half_split, factors, rounded, "rope.freq_base");
-}
-
-Result<RopeSpec> rope_of_base(const ModelFile& file, const Config& config, bool half_split,
-                              std::span<const float> factors, bool rounded, std::string_view base_key) {
+                             std::span<const float> factors, bool rounded, std::string_view base_key) {
     const Metadata& meta = file.meta();
     const uint32_t dims =
         RL_TRY(count(file, "rope.dimension_count", config.heads.head_dim, 2, config.heads.head_dim));
     if (dims % 2 != 0) return error("{}: rope.dimension_count {} is odd", file.gguf.path(), dims);
     const double base = RL_TRY(rope_base(file, base_key, dims));
     // Ollama's files of gpt-oss leave the type out.
-    const char* otherwise = file.arch == "gptoss" ? "yarn" : "linear";
-    std::string type = RL_TRY(meta.text(file.key("rope.scaling.type"), otherwise));
+    const char* fallback = file.arch == "gptoss" ? "yarn" : "linear";
+    std::string type = RL_TRY(meta.text(file.key("rope.scaling.type"), fallback));
     double factor = RL_TRY(meta.real(file.key("rope.scaling.factor"), 0.0f));
     if (factor == 0.0) factor = RL_TRY(meta.real(file.key("rope.scale_linear"), 0.0f));
     if (factor == 0.0) factor = 1.0;
@@ -73,7 +68,7 @@ Result<RopeSpec> rope_of_base(const ModelFile& file, const Config& config, bool 
         const uint64_t original =
             RL_TRY(meta.integer(file.key("rope.scaling.original_context_length"), config.train_context));
         yarn.original_context = double(original);
-        // Of a model that was trained with less, or with none, the file has its multiple of the logarithm.
+        // A model that was trained with a smaller growth, or with none, has its multiple of the logarithm.
         const double less = RL_TRY(meta.real(file.key("rope.scaling.yarn_log_multiplier"), 0.0f));
         rope.magnitude *= (1.0 + 0.1 * std::log(factor)) / (1.0 + 0.1 * less * std::log(factor));
     }
@@ -90,6 +85,10 @@ Result<RopeSpec> rope_of_base(const ModelFile& file, const Config& config, bool 
     return rope;
 }
 
+Result<std::vector<float>> rope_factors(const ModelFile& file, const Config& config) {
+    return file.floats("rope_freqs.weight", config.heads.head_dim / 2);
+}
+
 Result<std::vector<float>> longrope_factors(const ModelFile& file, const Config& config) {
     const uint64_t pairs =
         RL_TRY(file.meta().integer(file.key("rope.dimension_count"), config.heads.head_dim)) / 2;
@@ -100,16 +99,16 @@ Result<std::vector<float>> longrope_factors(const ModelFile& file, const Config&
 }
 
 Result<RopeSpec> local_rope(const ModelFile& file, const Config& config, std::string_view key, float base) {
-    const double own = RL_TRY(file.meta().real(file.key(key), base));
-    if (!(own > 1.0))
-        return error("{}: {} is {}, more than 1 expected", file.gguf.path(), file.key(key), own);
+    const double stored = RL_TRY(file.meta().real(file.key(key), base));
+    if (!(stored > 1.0))
+        return error("{}: {} is {}, more than 1 expected", file.gguf.path(), file.key(key), stored);
     RopeSpec rope{config.rope.half_split, {}, 1.0};
     const uint32_t all = uint32_t(2 * config.rope.inverse_frequency.size());
     const uint32_t dims = RL_TRY(count(file, "rope.dimension_count_swa", all, 2, config.heads.head_dim));
     if (dims % 2 != 0) return error("{}: rope.dimension_count_swa {} is odd", file.gguf.path(), dims);
     const uint32_t pairs = dims / 2;
     for (uint32_t i = 0; i < pairs; ++i)
-        rope.inverse_frequency.push_back(std::pow(own, -double(i) / double(pairs)));
+        rope.inverse_frequency.push_back(std::pow(stored, -double(i) / double(pairs)));
     return rope;
 }
 

@@ -1,5 +1,4 @@
-// What architectures list of their weights, and where a file has it.
-#include "arch/arch.h"
+#include "arch/weight_list.h"
 
 #include "memory/budget.h"
 
@@ -29,18 +28,17 @@ std::string WeightSpec::tensor() const {
 
 Shape WeightSpec::file_shape() const {
     if (role == WeightRole::vector && source_rows != 0) return {1, 1, source_rows};
-    Shape own = shape;
-    if (transposed) std::swap(own.rows, own.cols);
-    if (source_rows != 0) own.rows = source_rows;
-    return flat ? Shape{1, own.count * own.rows, own.cols} : own;
+    Shape stored = shape;
+    if (transposed) std::swap(stored.rows, stored.cols);
+    if (source_rows != 0) stored.rows = source_rows;
+    return flat ? Shape{1, stored.count * stored.rows, stored.cols} : stored;
 }
 
-void WeightList::global_matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise) {
-    specs_.push_back(
-        {name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
+void WeightList::global_matrix(std::string name, uint64_t rows, uint64_t cols, std::string fallback) {
+    specs_.push_back({name, name, std::move(fallback), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
 }
-void WeightList::global_vector(std::string name, uint64_t size, std::string otherwise) {
-    specs_.push_back({name, name, std::move(otherwise), -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
+void WeightList::global_vector(std::string name, uint64_t size, std::string fallback) {
+    specs_.push_back({name, name, std::move(fallback), -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
 }
 void WeightList::optional_global_vector(std::string name, uint64_t size) {
     specs_.push_back({name, name, {}, -1, {1, 1, size}, WeightRole::vector, true, 0, 0});
@@ -57,14 +55,14 @@ void WeightList::global_rows_of(std::string name, std::string source, uint64_t s
                       first,
                       source_rows});
 }
-void WeightList::matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise) {
-    each_layer({name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
+void WeightList::matrix(std::string name, uint64_t rows, uint64_t cols, std::string fallback) {
+    each_layer({name, name, std::move(fallback), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
 }
 void WeightList::experts(std::string name, uint64_t count, uint64_t rows, uint64_t cols) {
     each_layer({name, name, {}, -1, {count, rows, cols}, WeightRole::matrix, false, 0, 0});
 }
-void WeightList::vector(std::string name, uint64_t size, std::string otherwise) {
-    each_layer({name, name, std::move(otherwise), -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
+void WeightList::vector(std::string name, uint64_t size, std::string fallback) {
+    each_layer({name, name, std::move(fallback), -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
 }
 void WeightList::optional_vector(std::string name, uint64_t size) {
     each_layer({name, name, {}, -1, {1, 1, size}, WeightRole::vector, true, 0, 0});
@@ -89,15 +87,44 @@ void WeightList::queries_keys_values() {
     matrix("attn_k", c.kv_dim(), c.dim);
     matrix("attn_v", c.kv_dim(), c.dim);
 }
-void WeightList::optional_biases() {
+void WeightList::vector_if(Presence presence, std::string name, uint64_t size) {
+    if (presence == Presence::optional) optional_vector(std::move(name), size);
+    if (presence == Presence::required) vector(std::move(name), size);
+}
+void WeightList::attention(const AttentionParts& parts) {
     const Config& c = config_;
-    optional_vector("attn_q.bias", c.q_dim());
-    optional_vector("attn_k.bias", c.kv_dim());
-    optional_vector("attn_v.bias", c.kv_dim());
+    if (parts.norm) vector("attn_norm", c.dim);
+    queries_keys_values();
+    vector_if(parts.biases, "attn_q.bias", c.q_dim());
+    vector_if(parts.biases, "attn_k.bias", c.kv_dim());
+    vector_if(parts.biases, "attn_v.bias", c.kv_dim());
+    vector_if(parts.head_norms, "attn_q_norm", c.heads.head_dim);
+    vector_if(parts.head_norms, "attn_k_norm", c.heads.head_dim);
+    matrix("attn_output", c.dim, c.q_dim());
+    vector_if(parts.output_bias, "attn_output.bias", c.dim);
+}
+void WeightList::layer_norm(std::string name) {
+    vector(name, config_.dim);
+    vector(name + ".bias", config_.dim);
+}
+void WeightList::global_layer_norm(std::string name) {
+    global_vector(name, config_.dim);
+    global_vector(name + ".bias", config_.dim);
 }
 void WeightList::gated_ffn() {
     const Config& c = config_;
     matrix("ffn_gate", c.ffn_dim, c.dim);
+    matrix("ffn_up", c.ffn_dim, c.dim);
+    matrix("ffn_down", c.dim, c.ffn_dim);
+}
+void WeightList::gated_ffn_in_one() {
+    const Config& c = config_;
+    rows_of("ffn_gate", "ffn_up", 2 * uint64_t(c.ffn_dim), 0, c.ffn_dim, c.dim);
+    rows_of("ffn_up", "ffn_up", 2 * uint64_t(c.ffn_dim), c.ffn_dim, c.ffn_dim, c.dim);
+    matrix("ffn_down", c.dim, c.ffn_dim);
+}
+void WeightList::plain_ffn() {
+    const Config& c = config_;
     matrix("ffn_up", c.ffn_dim, c.dim);
     matrix("ffn_down", c.dim, c.ffn_dim);
 }
@@ -107,8 +134,14 @@ void WeightList::gated_experts() {
     experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
     experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
 }
+void WeightList::routed_experts(bool bias) {
+    matrix("ffn_gate_inp", config_.experts, config_.dim);
+    if (bias) optional_vector("exp_probs_b.bias", config_.experts);
+    gated_experts();
+}
 void WeightList::shared_expert() {
     const Config& c = config_;
+    if (c.shared_ffn_dim == 0) return;
     matrix("ffn_gate_shexp", c.shared_ffn_dim, c.dim);
     matrix("ffn_up_shexp", c.shared_ffn_dim, c.dim);
     matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
@@ -116,6 +149,9 @@ void WeightList::shared_expert() {
 void WeightList::ignore_unused_layers() {
     const Config& c = config_;
     for (uint32_t i = 0; i < c.unused_layers; ++i) ignore(fmt::format("blk.{}.", c.layers + i));
+}
+void WeightList::ignore_longrope_factors() {
+    for (const char* name : {"rope_factors_long.weight", "rope_factors_short.weight"}) ignore(name);
 }
 
 void WeightList::rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first,
@@ -150,6 +186,11 @@ Weight LayerWeights::operator[](std::string_view name) const {
     return found->second;
 }
 
+Weight LayerWeights::find(std::string_view name) const {
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? Weight{} : found->second;
+}
+
 void WeightSet::set(const WeightSpec& spec, Weight w) {
     (spec.layer < 0 ? global_ : layers_[size_t(spec.layer)]).set(spec.name, w);
 }
@@ -180,14 +221,14 @@ static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufT
     return {};
 }
 
-// The part of a model that a tensor is of when it has nothing to do with text; empty otherwise.
+// The part of a model that a tensor is of when it has nothing to do with text; empty fallback.
 static std::string_view other_part(std::string_view name) {
     if (name.starts_with("v.") || name.starts_with("model.vision_tower.")) return "vision";
     if (name.starts_with("a.")) return "audio";
     return name.starts_with("mm.") ? "vision or audio" : "";
 }
 
-// Notes of what is left out.
+// Returns notes on tensors of other parts of the model, which are left out.
 static Result<std::vector<std::string>> check_leftovers(const Gguf& gguf, const WeightList& list,
                                                         const std::vector<bool>& used) {
     std::map<std::string_view, size_t> others;
@@ -197,7 +238,7 @@ static Result<std::vector<std::string>> check_leftovers(const Gguf& gguf, const 
             std::any_of(list.ignored().begin(), list.ignored().end(), [&](const std::string& one) {
                 return name == one || (one.ends_with('.') && name.starts_with(one));
             });
-        // Of activations that are quantized with it; here they are not.
+        // Some files have a scale for activations that are quantized with it; here they are not.
         const bool of_input = name.ends_with(".input_scale") &&
                               gguf.find(name.substr(0, name.size() - std::strlen("input_scale")) + "weight");
         if (used[i] || ignored || of_input) continue;
@@ -212,7 +253,7 @@ static Result<std::vector<std::string>> check_leftovers(const Gguf& gguf, const 
     return notes;
 }
 
-// What a matrix that is read the other way round is kept in.
+// The format in which a matrix is kept that is read the other way round.
 static const Format* transposed_format(const Format& format) {
     const bool wide = format.name == "F32" || format.name == "BF16";
     return find_format(wide ? "F32" : "F16");
@@ -252,8 +293,8 @@ static const GgufTensor* find_in_one(const Gguf& gguf, const WeightList& list, W
     return found;
 }
 
-// Files in NVFP4 have beside a matrix what its products are multiplied by. An architecture may have a use of
-// its own for a tensor of such a name.
+// Files in NVFP4 have a scale for the products of a matrix beside it. A tensor of such a name that the
+// architecture has listed is for the architecture.
 static const GgufTensor* find_scale(const Gguf& gguf, const WeightList& list, const GgufTensor& matrix) {
     std::string_view stem = matrix.tensor.name;
     if (stem.ends_with(".weight")) stem.remove_suffix(7);
@@ -264,7 +305,7 @@ static const GgufTensor* find_scale(const Gguf& gguf, const WeightList& list, co
     return listed ? nullptr : found;
 }
 
-// One number for the matrix that was added last, or one for each of several.
+// Adds one number for the matrix that was added last, or one for each of several.
 static Status add_scale(const Gguf& gguf, const GgufTensor& scale, ResolvedWeights& out) {
     const Tensor& tensor = scale.tensor;
     const uint64_t elements = tensor.shape.elements();
@@ -295,15 +336,16 @@ static Status add_scale(const Gguf& gguf, const GgufTensor& scale, ResolvedWeigh
     return {};
 }
 
-Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, const WeightList& list) {
-    ResolvedWeights out{{}, {}, WeightSet(config.layers)};
+Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const WeightList& list) {
+    ResolvedWeights out{{}, {}, WeightSet(list.layers())};
+    out.ngrams = list.ngrams();
     std::vector<bool> used(gguf.tensors().size());
     std::map<std::pair<uint32_t, uint64_t>, Weight>
         placed;  // (tensor, first byte): a tied weight is one weight
     for (WeightSpec spec : list.specs()) {
         const std::string name = spec.tensor();
         const GgufTensor* found = gguf.find(name);
-        if (!found && !spec.otherwise.empty()) found = gguf.find(tensor_name(spec.otherwise, spec.layer));
+        if (!found && !spec.fallback.empty()) found = gguf.find(tensor_name(spec.fallback, spec.layer));
         // Ollama's files leave the suffix of some out.
         if (!found && name.ends_with(".weight")) found = gguf.find(name.substr(0, name.size() - 7));
         if (!found) found = find_in_one(gguf, list, spec);
@@ -342,10 +384,10 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
         out.set.set(spec, slot->second);
     }
     out.notes = RL_TRY(check_leftovers(gguf, list, used));
-    if (config.unused_layers > 0)
+    if (list.unused_layers() > 0)
         out.notes.push_back(fmt::format("the last {} layers, which predict further tokens, are left out",
-                                        config.unused_layers));
-    if (const GgufTensor* table = gguf.find(config.ngrams.tensor); table && config.ngrams)
+                                        list.unused_layers()));
+    if (const GgufTensor* table = out.ngrams ? gguf.find(out.ngrams->tensor) : nullptr)
         out.notes.push_back(
             fmt::format("the table of n-grams, {}, stays in the file: rows are read as tokens come",
                         format_bytes(table->bytes)));

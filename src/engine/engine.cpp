@@ -123,6 +123,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const EngineO
     engine->model_ = &model;
     engine->options_ = RL_TRY(checked(options));
     const Plan plan = RL_TRY(plan_of(model, engine->options_, 1));
+    engine->looks_up_ = bool(plan.lookup);
     engine->pool_ = std::make_shared<CachePool>(plan.caches, plan.sizing);
     if (!engine->options_.placements.empty()) {
         RL_TRY(engine->load_parts());
@@ -313,7 +314,7 @@ Status Engine::look_up(std::span<const Feed> feeds, std::vector<float>& out) con
     for (const Feed& feed : feeds) {
         // The tokens before the feed that its first table rows depend on.
         const std::vector<Token>& read = feed.sequence->tokens_;
-        const size_t before = std::min(read.size(), model_->config().ngrams.multipliers.size() - 1);
+        const size_t before = std::min(read.size(), model_->lookup_reach());
         std::vector<Token> text(read.end() - ptrdiff_t(before), read.end());
         text.insert(text.end(), feed.tokens.begin(), feed.tokens.end());
         const std::vector<float> rows = RL_TRY(model_->lookups(text, before));
@@ -328,7 +329,7 @@ Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
     Rows rows;
     for (const Feed& feed : feeds)
         rows.add(*feed.sequence, feed.sequence->pages_, feed.tokens, wanted.outputs);
-    if (model_->config().ngrams) RL_TRY(look_up(feeds, rows.lookups));
+    if (looks_up_) RL_TRY(look_up(feeds, rows.lookups));
     Executable* target = RL_TRY(executable(uint32_t(rows.tokens.size())));
     StepParams params{rows.tokens, rows.rows, rows.outputs};
     if (options_.pages > 0) params.pages = rows.pages;  // empty lists where all caches hold states

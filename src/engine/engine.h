@@ -124,6 +124,7 @@ private:
 
     const Model* model_ = nullptr;
     EngineOptions options_;
+    bool looks_up_ = false;  // the plan has a Lookup
     MemoryNeed memory_;
     Rescue rescue_;
     std::optional<Places> places_;  // where the options place the plan

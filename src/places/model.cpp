@@ -77,10 +77,10 @@ Result<Model> Model::inspect(const std::string& path, uint64_t context) {
     if (gguf.tensors().empty()) return error("{} holds a vocabulary only, no weights", path);
     const std::string arch = RL_TRY(gguf.metadata().text("general.architecture"));
     model.config_ = RL_TRY(model.arch_->config({gguf, arch, context}));
-    WeightList list(model.config_);
-    model.arch_->weights(model.config_, list);
-    model.resolved_ = std::make_unique<ResolvedWeights>(RL_TRY(resolve_weights(gguf, model.config_, list)));
-    Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata(), model.config_.vocab);
+    WeightList list(*model.config_);
+    model.arch_->weights(*model.config_, list);
+    model.resolved_ = std::make_unique<ResolvedWeights>(RL_TRY(resolve_weights(gguf, list)));
+    Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata(), model.config_->vocab);
     if (!tokenizer) return error("{}: {}", path, tokenizer.error().message);
     model.tokenizer_ = std::make_unique<Tokenizer>(std::move(tokenizer).value());
     return model;
@@ -159,23 +159,24 @@ uint64_t Model::weight_bytes(const Backend& backend) const {
 }
 
 uint32_t Model::usable_vocab() const {
-    return uint32_t(std::min<uint64_t>(config_.vocab, tokenizer_->size()));
+    return uint32_t(std::min<uint64_t>(config_->vocab, tokenizer_->size()));
 }
 
 Result<std::vector<float>> Model::lookups(std::span<const Token> text, size_t begin) const {
-    std::vector<float> out((text.size() - begin) * config_.ngrams.floats());
-    if (config_.ngrams) RL_TRY(config_.ngrams.look_up(*gguf_, text, begin, out));
+    if (!resolved_->ngrams) return std::vector<float>();
+    std::vector<float> out((text.size() - begin) * resolved_->ngrams->floats());
+    RL_TRY(resolved_->ngrams->look_up(*gguf_, text, begin, out));
     return out;
 }
 
 Result<Plan> Model::plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const {
-    if (config_.positions > 0 && sizing.context > config_.positions)
+    if (config_->positions > 0 && sizing.context > config_->positions)
         return error("{}: a context of {} tokens is too long; the model has embeddings of {} positions",
-                     gguf_->path(), sizing.context, config_.positions);
+                     gguf_->path(), sizing.context, config_->positions);
     std::vector<WeightInfo> weights =
         backend_ ? stored_weights(resolved_->weights, *backend_) : resolved_->weights;
     PlanBuilder builder(std::move(weights), sizing, max_rows, max_outputs);
-    arch_->build(config_, resolved_->set, builder);
+    arch_->build(*config_, resolved_->set, builder);
     Result<Plan> plan = std::move(builder).finish();
     if (!plan) return error("{}: {}", gguf_->path(), plan.error().message);
     return plan;

@@ -34,7 +34,7 @@ public:
 
     const Gguf& gguf() const { return *gguf_; }
     const Arch& arch() const { return *arch_; }
-    const Config& config() const { return config_; }
+    const Config& config() const { return *config_; }
     const Tokenizer& tokenizer() const { return *tokenizer_; }
     Backend& backend() const { return *backend_; }
     WeightStore& weights() const { return *weights_; }
@@ -54,6 +54,8 @@ public:
 
     // The rows that a step looks up for text[begin] and the tokens behind it: StepParams::lookups.
     Result<std::vector<float>> lookups(std::span<const Token> text, size_t begin) const;
+    // How many tokens before another its lookups depend on.
+    size_t lookup_reach() const { return resolved_->ngrams ? resolved_->ngrams->reach() : 0; }
 
     Result<Plan> plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const;
 
@@ -62,7 +64,7 @@ private:
 
     std::unique_ptr<Gguf> gguf_;
     const Arch* arch_ = nullptr;
-    Config config_;
+    std::shared_ptr<const Config> config_;
     std::unique_ptr<Tokenizer> tokenizer_;
     std::unique_ptr<ResolvedWeights> resolved_;
     Backend* backend_ = nullptr;

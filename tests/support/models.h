@@ -118,7 +118,7 @@ inline std::vector<float> all_logits(const Model& model, const std::vector<Token
 inline std::vector<std::vector<float>> decoded_weights(const Model& model, const Backend& backend) {
     WeightList list(model.config());
     model.arch().weights(model.config(), list);
-    const ResolvedWeights resolved = must(resolve_weights(model.gguf(), model.config(), list));
+    const ResolvedWeights resolved = must(resolve_weights(model.gguf(), list));
     const std::vector<WeightInfo> stored = stored_weights(resolved.weights, backend);
     std::vector<std::vector<float>> weights;
     for (size_t i = 0; i < stored.size(); ++i) {

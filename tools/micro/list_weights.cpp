@@ -17,9 +17,9 @@ Status list(const char* path) {
     const Gguf gguf = RL_TRY(Gguf::open(path));
     const Arch* arch = RL_TRY(find_arch(gguf));
     const std::string name = RL_TRY(gguf.metadata().text("general.architecture"));
-    const Config config = RL_TRY(arch->config({gguf, name, 4096}));
-    WeightList weights(config);
-    arch->weights(config, weights);
+    const std::shared_ptr<const Config> config = RL_TRY(arch->config({gguf, name, 4096}));
+    WeightList weights(*config);
+    arch->weights(*config, weights);
     std::set<std::string> listed;
     for (const WeightSpec& spec : weights.specs()) {
         const std::string tensor = spec.tensor();

@@ -1,21 +1,31 @@
 // DeepSeek V2 to V3.1 and R1, Kimi K2, Moonlight, GLM-4.7-Flash: attention on latents, in the form that keeps
 // a row of a latent and of a rotated key for each token; experts behind the leading dense layers, chosen by
-// groups in the large ones, beside those that all tokens share. Old files have in one tensor what keys and
-// values are made with. Mistral Large 3 and mistral4 have queries that grow with the position. The last
+// groups in the large ones, beside those that all tokens share. Old files have the matrices of keys and of
+// values in one tensor. Mistral Large 3 and mistral4 have queries that grow with the position. The last
 // layers, which predict further tokens, are not run.
 #include "arch/arch.h"
+#include "arch/blocks.h"
 
 #include <cmath>
 
 namespace redline::archs {
 
-static bool any_layer_has(const ModelFile& file, const Config& c, std::string_view name) {
-    for (uint32_t i = 0; i < c.layers; ++i)
-        if (file.gguf.find(fmt::format("blk.{}.{}", i, name))) return true;
-    return false;
-}
+// Attention on latents: a head's query and key have `plain` elements without rope, then `rope` with it.
+struct LatentShape {
+    uint32_t rank = 0;        // of the latent that keys and values are made of
+    uint32_t query_rank = 0;  // of the latent that queries are made of; 0: they are made of the embedding
+    uint32_t plain = 0, rope = 0;
+    uint32_t value_dim = 0;  // of a head
+    bool in_one = false;     // the matrices of keys and values are one tensor
 
-static Status read_latent(const ModelFile& file, Config& c) {
+    uint32_t width() const { return rank + rope; }  // of a row of the cache
+};
+
+struct DeepSeek : Config {
+    LatentShape latent = {};
+};
+
+static Status read_latent(const ModelFile& file, DeepSeek& c) {
     LatentShape& s = c.latent;
     s.rank = RL_TRY(count(file, "attention.kv_lora_rank", {}, 1, 65536));
     s.query_rank = RL_TRY(count(file, "attention.q_lora_rank", 0, 0, 65536));
@@ -23,7 +33,7 @@ static Status read_latent(const ModelFile& file, Config& c) {
     const GgufTensor* keys = file.gguf.find("blk.0.attn_k_b.weight");
     const GgufTensor* values = file.gguf.find("blk.0.attn_v_b.weight");
     s.in_one = !keys || !values;
-    // Files that have them apart count heads of latents in the metadata, or of other things.
+    // Files that have two tensors count heads of latents in the metadata, or of other things.
     const uint64_t plain =
         keys ? keys->tensor.shape.cols : c.heads.head_dim - std::min(c.heads.head_dim, s.rope);
     const uint64_t value_dim = s.in_one
@@ -37,9 +47,9 @@ static Status read_latent(const ModelFile& file, Config& c) {
     return {};
 }
 
-// With yarn, scores are scaled instead of what has rope, if the file says by how much.
-static Status read_scale(const ModelFile& file, Config& c) {
-    c.rope = RL_TRY(common_rope(file, c, false, {}));
+// With yarn, scores are scaled in place of queries and keys, if the file says by how much.
+static Status read_scale(const ModelFile& file, DeepSeek& c) {
+    c.rope = RL_TRY(common_rope(file, c, false));
     c.scale = 1.0f / std::sqrt(float(c.latent.plain + c.latent.rope));
     const float multiplier = RL_TRY(factor(file, "rope.scaling.yarn_log_multiplier", 0.0f));
     const std::string type = RL_TRY(file.meta().text(file.key("rope.scaling.type"), "none"));
@@ -51,15 +61,15 @@ static Status read_scale(const ModelFile& file, Config& c) {
     return {};
 }
 
-// Queries grow with the position, as by a rope that turns nothing.
-static Status read_growth(const ModelFile& file, Config& c) {
+// Queries grow with the position, as by a rope whose frequencies are zero.
+static Status read_growth(const ModelFile& file, DeepSeek& c) {
     const uint32_t head = c.latent.plain + c.latent.rope;
     RopeSpec& growing = c.query_rope;
     growing.growth = RL_TRY(factor(file, "attention.temperature_scale", 0.0f));
     if (growing.growth == 0.0) return {};
-    const uint64_t otherwise =
+    const uint64_t trained =
         RL_TRY(file.meta().integer(file.key("rope.scaling.original_context_length"), c.train_context));
-    growing.period = RL_TRY(file.meta().integer(file.key("attention.temperature_length"), otherwise));
+    growing.period = RL_TRY(file.meta().integer(file.key("attention.temperature_length"), trained));
     if (growing.period == 0 || head % 2 != 0)
         return error("{}: {} wants a length, and heads of {} to be even", file.gguf.path(),
                      file.key("attention.temperature_scale"), head);
@@ -67,30 +77,28 @@ static Status read_growth(const ModelFile& file, Config& c) {
     return {};
 }
 
-static Status read_gating(const ModelFile& file, Config& c) {
-    uint64_t gating = RL_TRY(file.meta().integer(file.key("expert_gating_func"), 0));
-    if (gating == 0) gating = any_layer_has(file, c, "exp_probs_b.bias") ? 2 : 1;
-    if (gating > 2)
-        return error("{}: {} is {}, 1 (softmax) or 2 (sigmoid) expected", file.gguf.path(),
-                     file.key("expert_gating_func"), gating);
-    c.gating = gating == 2 ? Gating::sigmoid : Gating::softmax;
-    c.expert_groups.by_two = gating == 2 || file.arch == "mistral4";
+// Files that do not say it have a bias of the router where experts are chosen by sigmoid.
+static Status read_experts(const ModelFile& file, DeepSeek& c) {
+    RL_TRY(read_shared_experts(file, c, 0, true));
+    if (RL_TRY(file.meta().integer(file.key("expert_gating_func"), 0)) > 0)
+        RL_TRY(read_gating(file, c, {}));
+    else if (file.any_layer_has("exp_probs_b.bias", c.layers))
+        c.gating = Gating::sigmoid;
+    c.expert_groups.by_two = c.gating == Gating::sigmoid || file.arch == "mistral4";
     return {};
 }
 
-static Result<Config> config(const ModelFile& file) {
-    Config c = RL_TRY(common_config(file));
+static Result<DeepSeek> config(const ModelFile& file) {
+    DeepSeek c{RL_TRY(common_config(file))};
     RL_TRY(read_latent(file, c));
     RL_TRY(read_scale(file, c));
     RL_TRY(read_growth(file, c));
     c.dense_layers = c.layers;
-    if (c.experts == 0) return c;
-    RL_TRY(read_shared_experts(file, c, 0, true));
-    RL_TRY(read_gating(file, c));
+    if (c.experts > 0) RL_TRY(read_experts(file, c));
     return c;
 }
 
-static void attention_weights(const Config& c, WeightList& w) {
+static void attention_weights(const DeepSeek& c, WeightList& w) {
     const LatentShape& s = c.latent;
     const uint64_t heads = c.heads.heads, head = s.plain + s.rope;
     w.vector("attn_norm", c.dim);
@@ -116,69 +124,57 @@ static void attention_weights(const Config& c, WeightList& w) {
     w.matrix("attn_output", c.dim, heads * s.value_dim);
 }
 
-static void weights(const Config& c, WeightList& w) {
+static void weights(const DeepSeek& c, WeightList& w) {
     w.embedding_and_output();
     attention_weights(c, w);
     w.vector("ffn_norm", c.dim);
     w.in_layers(0, c.dense_layers);
     w.gated_ffn();
     w.in_layers(c.dense_layers, c.layers);
-    w.matrix("ffn_gate_inp", c.experts, c.dim);
-    w.optional_vector("exp_probs_b.bias", c.experts);
-    w.gated_experts();
-    if (c.shared_ffn_dim > 0) {
-        w.shared_expert();
-    }
+    w.routed_experts(true);
+    w.shared_expert();
     w.ignore_unused_layers();
 }
 
-// A query meets latents as its head's keys are made of them, and what it sees of them becomes the head's
-// value.
-static Slot attention(const Config& c, const LayerWeights& l, Slot x, uint32_t rope, uint32_t growing,
+// A query is multiplied with the matrix of its head's keys, so that it meets the latents themselves; the
+// matrix of values is applied to their weighted sum.
+static Slot attention(const DeepSeek& c, const LayerWeights& l, Slot x, uint32_t rope, uint32_t growing,
                       PlanBuilder& p) {
     const LatentShape& s = c.latent;
     const uint32_t heads = c.heads.heads, head = s.plain + s.rope;
     auto [q, latent, key] =
         p.group(x, {{{l[s.query_rank > 0 ? "attn_q_a" : "attn_q"]}, {l["latent"]}, {l["key"]}}},
-                {l["attn_norm"], c.eps});
-    if (s.query_rank > 0) q = p.linear(q, l["attn_q_b"], {l["attn_q_a_norm"], c.eps});
+                c.norm(l["attn_norm"]));
+    if (s.query_rank > 0) q = p.linear(q, l["attn_q_b"], c.norm(l["attn_q_a_norm"]));
     if (c.query_rope.growth > 0.0) p.append(Rope{q, heads, head, growing});
     const Cache cache = p.latents(s.width(), s.rank);
     p.append(Rope{key, 1, s.rope, rope});
-    p.append(LatentStore{p.rms_norm(latent, {l["attn_kv_a_norm"], c.eps}), key, cache});
-    const Slot turned = p.parts_of(q, heads, s.rope, s.plain, head);
-    p.append(Rope{turned, heads, s.rope, rope});
+    p.append(LatentStore{p.rms_norm(latent, c.norm(l["attn_kv_a_norm"])), key, cache});
+    const Slot rotated = p.parts_of(q, heads, s.rope, s.plain, head);
+    p.append(Rope{rotated, heads, s.rope, rope});
     const Slot queries = p.head_linear(q, l["attn_k_b"], head, s.width());
-    p.append(CopyParts{turned, queries, heads, s.rope, 0, s.rope, s.rank, s.width()});
+    p.append(CopyParts{rotated, queries, heads, s.rope, 0, s.rope, s.rank, s.width()});
     const Slot seen = p.latent_attention(cache, queries, heads, c.scale);
     return p.head_linear(seen, l["attn_v_b"], s.rank, s.value_dim);
 }
 
-static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+static void build(const DeepSeek& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = p.add_rope(c.rope);
     const uint32_t growing = c.query_rope.growth > 0.0 ? p.add_rope(c.query_rope) : rope;
     const Slot x = p.embed(w["token_embd"]);
     for (size_t i = 0; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         p.linear_add(x, attention(c, l, x, rope, growing, p), l["attn_output"]);
-        const Norm norm{l["ffn_norm"], c.eps};
-        if (i < c.dense_layers) {
-            p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, norm), l["ffn_down"]);
-        } else {
-            const Slot h = p.rms_norm(x, norm);
-            const auto routing =
-                p.route(h, l["ffn_gate_inp"], c.experts_used, c.gating, c.expert_norm, c.expert_scale,
-                        l["exp_probs_b.bias"], BiasOf::choice, c.expert_groups);
-            p.experts_add(x, h, routing, {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"]});
-            if (c.shared_ffn_dim > 0)
-                p.linear_add(x, p.gated(h, l["ffn_gate_shexp"], l["ffn_up_shexp"], Act::silu),
-                             l["ffn_down_shexp"]);
-        }
+        const Norm norm = c.norm(l["ffn_norm"]);
+        if (i < c.dense_layers)
+            add_gated_ffn(l, x, norm, p);
+        else
+            add_experts(c, l, x, norm, p);
         p.next_layer();
     }
-    p.logits(x, w["output"], {w["output_norm"], c.eps});
+    add_logits(c, w, x, p);
 }
 
-extern const Arch deepseek2 = {{"deepseek2", "glm4moelite", "mistral4"}, config, weights, build};
+extern const Arch deepseek = make_arch<config, weights, build>({"deepseek2", "glm4moelite", "mistral4"});
 
 }  // namespace redline::archs

@@ -1,13 +1,9 @@
-#include "arch/arch.h"
+#include "arch/keys.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace redline {
-
-float Config::attention_scale() const {
-    return scale > 0.0f ? scale : 1.0f / std::sqrt(float(heads.head_dim));
-}
 
 Result<std::vector<float>> ModelFile::floats(const std::string& name, uint64_t expected) const {
     const GgufTensor* found = gguf.find(name);
@@ -27,21 +23,39 @@ Result<std::vector<float>> ModelFile::floats(const std::string& name, uint64_t e
     return out;
 }
 
-Result<uint32_t> count(const ModelFile& file, std::string_view rest, std::optional<uint64_t> otherwise,
+Result<std::vector<float>> ModelFile::limits(std::string_view rest, uint32_t layers) const {
+    const std::string name = key(rest);
+    if (!meta().has(name)) return std::vector<float>();
+    const std::vector<float>* stored = meta().floats(name);
+    if (!stored || stored->size() != layers)
+        return error("{}: {} is not a list of {} numbers", gguf.path(), name, layers);
+    for (const float limit : *stored)
+        if (!(limit >= 0.0f && limit < 1e30f))
+            return error("{}: {} holds {}, 0 or a limit expected", gguf.path(), name, limit);
+    return *stored;
+}
+
+bool ModelFile::any_layer_has(std::string_view tensor, uint32_t layers) const {
+    for (uint32_t i = 0; i < layers; ++i)
+        if (gguf.find(fmt::format("blk.{}.{}", i, tensor))) return true;
+    return false;
+}
+
+Result<uint32_t> count(const ModelFile& file, std::string_view rest, std::optional<uint64_t> fallback,
                        uint64_t low, uint64_t high) {
     const std::string key = file.key(rest);
     const uint64_t value =
-        otherwise ? RL_TRY(file.meta().integer(key, *otherwise)) : RL_TRY(file.meta().integer(key));
+        fallback ? RL_TRY(file.meta().integer(key, *fallback)) : RL_TRY(file.meta().integer(key));
     if (value < low || value > high)
         return error("{}: {} is {}, {} to {} expected", file.gguf.path(), key, value, low, high);
     return uint32_t(value);
 }
 
-// A key that may be an array with one entry per layer, of which this program takes only uniform ones.
+// A key that may be an array with one entry per layer. The entries have to be equal.
 static Result<uint32_t> uniform(const ModelFile& file, std::string_view rest, uint32_t layers,
-                                std::optional<uint64_t> otherwise, uint64_t low, uint64_t high) {
+                                std::optional<uint64_t> fallback, uint64_t low, uint64_t high) {
     const std::string key = file.key(rest);
-    const std::vector<uint64_t> values = RL_TRY(file.meta().integers(key, layers, otherwise));
+    const std::vector<uint64_t> values = RL_TRY(file.meta().integers(key, layers, fallback));
     if (std::any_of(values.begin(), values.end(), [&](uint64_t v) { return v != values[0]; }))
         return error("{}: {} differs between layers, which architecture {} does not allow here",
                      file.gguf.path(), key, file.arch);
@@ -50,12 +64,12 @@ static Result<uint32_t> uniform(const ModelFile& file, std::string_view rest, ui
     return uint32_t(values[0]);
 }
 
-// By layer; the largest stands for all.
+// Reads sizes by layer; Config has the largest beside them.
 static Status read_sizes(const ModelFile& file, Config& c) {
-    const auto read = [&](std::string_view rest, uint64_t otherwise, uint32_t& most,
+    const auto read = [&](std::string_view rest, uint64_t fallback, uint32_t& most,
                           std::vector<uint32_t>& by_layer) -> Status {
         const std::string key = file.key(rest);
-        for (const uint64_t value : RL_TRY(file.meta().integers(key, c.layers, otherwise))) {
+        for (const uint64_t value : RL_TRY(file.meta().integers(key, c.layers, fallback))) {
             if (value > 1u << 24)
                 return error("{}: {} holds {}, at most {} expected", file.gguf.path(), key, value, 1u << 24);
             by_layer.push_back(uint32_t(value));
@@ -139,10 +153,16 @@ static Result<Config> checked_config(const ModelFile& file, std::optional<float>
 
 Result<Config> common_config(const ModelFile& file, std::optional<float> eps, LayersDiffer differ) {
     Result<Config> config = checked_config(file, eps, differ);
-    // Metadata's own errors name the key, not the file.
+    // Errors of Metadata name the key, not the file.
     if (!config && config.error().message.find(file.gguf.path()) == std::string::npos)
         return error("{}: {}", file.gguf.path(), config.error().message);
     return config;
+}
+
+Status read_window(const ModelFile& file, Config& config) {
+    config.window = RL_TRY(file.meta().integer(file.key("attention.sliding_window"), 0));
+    if (config.window > config.train_context) config.window = 0;
+    return {};
 }
 
 Status read_windows(const ModelFile& file, Config& config, uint32_t period, uint64_t window) {
@@ -176,10 +196,10 @@ static Status read_expert_groups(const ModelFile& file, Config& c, bool allowed)
     return {};
 }
 
-Status read_shared_experts(const ModelFile& file, Config& c, uint64_t otherwise, bool groups) {
+Status read_shared_experts(const ModelFile& file, Config& c, uint64_t fallback, bool groups) {
     if (c.experts == 0) return {};
     RL_TRY(read_expert_groups(file, c, groups));
-    const uint64_t shared = RL_TRY(count(file, "expert_shared_count", otherwise, 0, 1024));
+    const uint64_t shared = RL_TRY(count(file, "expert_shared_count", fallback, 0, 1024));
     c.shared_ffn_dim =
         RL_TRY(count(file, "expert_shared_feed_forward_length", shared * c.expert_ffn_dim, 0, 1u << 24));
     c.expert_norm = RL_TRY(file.meta().boolean(file.key("expert_weights_norm"), false));
@@ -190,14 +210,32 @@ Status read_shared_experts(const ModelFile& file, Config& c, uint64_t otherwise,
     return {};
 }
 
+Status require_experts(const ModelFile& file, const Config& c) {
+    if (c.experts > 0) return {};
+    return error("{}: {} is missing or zero", file.gguf.path(), file.key("expert_count"));
+}
+
+Status read_gating(const ModelFile& file, Config& c, Gating fallback, Gatings allowed) {
+    constexpr uint64_t kSoftmax = 1, kSigmoid = 2;  // as GGUF numbers them
+    const std::string key = file.key("expert_gating_func");
+    const uint64_t gating =
+        RL_TRY(file.meta().integer(key, fallback == Gating::sigmoid ? kSigmoid : kSoftmax));
+    const bool both = allowed == Gatings::softmax_or_sigmoid;
+    if (gating != kSigmoid && !(both && gating == kSoftmax))
+        return error("{}: {} is {}, {}2 (sigmoid) expected", file.gguf.path(), key, gating,
+                     both ? "1 (softmax) or " : "");
+    c.gating = gating == kSigmoid ? Gating::sigmoid : Gating::softmax;
+    return {};
+}
+
 Status leave_out_predicting_layers(const ModelFile& file, Config& c) {
     c.unused_layers = RL_TRY(count(file, "nextn_predict_layers", 0, 0, c.layers - 1));
     c.layers -= c.unused_layers;
     return {};
 }
 
-Result<float> factor(const ModelFile& file, std::string_view rest, float otherwise) {
-    const float value = RL_TRY(file.meta().real(file.key(rest), otherwise));
+Result<float> factor(const ModelFile& file, std::string_view rest, float fallback) {
+    const float value = RL_TRY(file.meta().real(file.key(rest), fallback));
     if (!(std::isfinite(value) && value >= 0.0f))
         return error("{}: {} is {}, a number that is not negative expected", file.gguf.path(), file.key(rest),
                      value);

@@ -1,0 +1,19 @@
+// dots.llm1: norms of the heads of queries and keys, experts chosen by sigmoid behind leading dense layers.
+#include "arch/decoder.h"
+
+namespace redline::archs {
+
+static constexpr DecoderKind kKinds[] = {
+    {.name = "dots1",
+     .half_split = true,
+     .biases = Presence::optional,
+     .output_bias = Presence::optional,
+     .head_norm = HeadNorm::of_heads,
+     .experts = ExpertLayers::by_keys,
+     .gating = Gating::sigmoid,
+     .weighting = Weighting::by_keys},
+};
+
+extern const Arch dots = decoder_arch<kKinds>();
+
+}  // namespace redline::archs

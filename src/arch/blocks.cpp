@@ -1,0 +1,112 @@
+#include "arch/blocks.h"
+
+namespace redline {
+
+namespace {
+
+Norm norm_if_listed(const Config& c, Weight gain) {
+    return gain ? c.norm(gain) : Norm{};
+}
+
+Cache new_cache(const Config& c, const AttentionWay& way, PlanBuilder& p) {
+    return p.cache(c.heads.kv_heads, c.heads.head_dim, way.window);
+}
+
+}  // namespace
+
+std::array<Slot, 3> qkv(PlanBuilder& p, Slot x, const LayerWeights& l, Norm norm) {
+    return p.group(x,
+                   {{{l["attn_q"], l.find("attn_q.bias")},
+                     {l["attn_k"], l.find("attn_k.bias")},
+                     {l["attn_v"], l.find("attn_v.bias")}}},
+                   norm);
+}
+
+Slot attend(const Config& c, const LayerWeights& l, Slot x, Norm norm, const AttentionWay& way,
+            PlanBuilder& p) {
+    const auto products = qkv(p, x, l, norm);
+    return p.attend(new_cache(c, way, p), products, c.heads, way.rope, c.attention_scale(),
+                    norm_if_listed(c, l.find("attn_q_norm")), norm_if_listed(c, l.find("attn_k_norm")),
+                    way.softcap, l.find("attn_sinks"));
+}
+
+Slot attend_with_row_norms(const Config& c, const LayerWeights& l, Slot x, Norm norm, const AttentionWay& way,
+                           PlanBuilder& p) {
+    const auto products = qkv(p, x, l, norm);
+    const auto [q, k, v] = products;
+    p.append(RmsNorm{q, c.norm(l["attn_q_norm"]), c.q_dim(), q});
+    p.append(RmsNorm{k, c.norm(l["attn_k_norm"]), c.kv_dim(), k});
+    return p.attend(new_cache(c, way, p), products, c.heads, way.rope, c.attention_scale());
+}
+
+void add_attention(const LayerWeights& l, Slot x, Slot seen, PlanBuilder& p) {
+    p.linear_add(x, seen, l["attn_output"], l.find("attn_output.bias"));
+}
+
+void add_normed(Slot x, Slot y, Weight w, Norm norm, PlanBuilder& p) {
+    p.add(x, p.linear(y, w), 1.0f, norm);
+}
+
+Slot gated(const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p, Act act) {
+    return p.gated(x, l["ffn_gate"], l["ffn_up"], act, norm);
+}
+
+void add_gated_ffn(const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p, Act act) {
+    p.linear_add(x, gated(l, x, norm, p, act), l["ffn_down"]);
+}
+
+void add_plain_ffn(const LayerWeights& l, Slot x, Slot in, Norm norm, Function function, PlanBuilder& p) {
+    const Slot hidden = p.linear(in, l["ffn_up"], norm, l.find("ffn_up.bias"), function);
+    p.linear_add(x, hidden, l["ffn_down"], l.find("ffn_down.bias"));
+}
+
+PlanBuilder::Experts gated_experts(const LayerWeights& l) {
+    return {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"]};
+}
+
+PlanBuilder::Routing route(const Config& c, const LayerWeights& l, Slot h, PlanBuilder& p) {
+    return p.route(h, l["ffn_gate_inp"], c.experts_used, c.gating, c.expert_norm, c.expert_scale,
+                   l.find("exp_probs_b.bias"), BiasOf::choice, c.expert_groups);
+}
+
+Slot shared_hidden(const LayerWeights& l, Slot h, PlanBuilder& p) {
+    return p.gated(h, l["ffn_gate_shexp"], l["ffn_up_shexp"], Act::silu);
+}
+
+void add_shared_expert(const LayerWeights& l, Slot x, Slot h, PlanBuilder& p) {
+    p.linear_add(x, shared_hidden(l, h, p), l["ffn_down_shexp"]);
+}
+
+void add_gated_shared_expert(const LayerWeights& l, Slot x, Slot h, PlanBuilder& p) {
+    const auto shared = p.route(h, l["ffn_gate_inp_shexp"], 1, Gating::sigmoid, false);
+    p.experts_add(x, h, shared, {l["ffn_gate_shexp"], l["ffn_up_shexp"], l["ffn_down_shexp"]});
+}
+
+void add_experts(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
+    if (c.shared_ffn_dim == 0 && c.expert_groups.count <= 1) {
+        p.expert_block(x, norm,
+                       {l["ffn_gate_inp"], c.experts_used, c.gating, c.expert_norm, c.expert_scale,
+                        l.find("exp_probs_b.bias")},
+                       gated_experts(l));
+        return;
+    }
+    const Slot h = p.rms_norm(x, norm);
+    p.experts_add(x, h, route(c, l, h, p), gated_experts(l));
+    if (c.shared_ffn_dim == 0) return;
+    if (l.find("ffn_gate_inp_shexp"))
+        add_gated_shared_expert(l, x, h, p);
+    else
+        add_shared_expert(l, x, h, p);
+}
+
+Slot zeros_like(Slot h, uint32_t width, PlanBuilder& p) {
+    const Slot zeros = p.parts_of(h, 1, width, 0, width);
+    p.add(zeros, h, -1.0f);
+    return zeros;
+}
+
+void add_logits(const Config& c, const WeightSet& w, Slot x, PlanBuilder& p) {
+    p.logits(x, w["output"], c.norm(w["output_norm"]), c.logit_scale, c.logit_softcap);
+}
+
+}  // namespace redline
