@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the demo model: corpus, tokenizer, training on one GPU, and a folder with the weights as F16.
 
-usage: train.py OUT [--seconds N]     then: export.py OUT models/demo/demo-f16.gguf
+usage: train.py OUT [--seconds N]     then: export.py OUT demo-f16.gguf, and redline quantize (README.md)
 """
 
 import argparse

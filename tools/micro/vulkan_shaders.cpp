@@ -1,7 +1,7 @@
 // Reports the result of a Vulkan driver's compiler for every pipeline that the op cases need: registers,
 // spills, shared memory, occupancy, and the number of dot product and matrix instructions. Nothing is run, so
-// stand-in devices will do: tools/vulkan/vulkan-lab run navi31 build/tools/vulkan_shaders. Exit code 1 when a
-// pipeline spills, or on AMD lacks the instructions that it exists for. With CODE the machine code of
+// stand-in devices will do: tools/vulkan/vulkan-lab run navi31 build/ci/tools/vulkan_shaders. Exit code 1
+// when a pipeline spills, or on AMD lacks the instructions that it exists for. With CODE the machine code of
 // products goes to that file, for tools/amd/amd-speed. usage: vulkan_shaders [DEVICE [PART_OF_A_CASE [CODE]]]
 #include "backends/vulkan/vulkan_backend.h"
 #include "cases/op_cases.h"

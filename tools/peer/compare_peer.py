@@ -7,7 +7,7 @@ name; without it they are looked up in PATH. speed and top1 need the Python pack
 
 examples:
   compare_peer.py speed -m tinyllama-q4_k_m.gguf -m tinyllama-q8_0.gguf -t 2
-  compare_peer.py --redline build/redline --peer ~/llama.cpp/build/bin top1
+  compare_peer.py --redline build/release/redline --peer ~/llama.cpp/build/bin top1
   compare_peer.py top1 --only qwen3 phi4-mini-short --types Q4_K Q6_K
   compare_peer.py perplexity -m model.gguf -f text.txt -c 512
   compare_peer.py architectures > tools/bench/DATE-architectures.md

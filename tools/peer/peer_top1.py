@@ -5,6 +5,7 @@ import struct
 import sys
 import tempfile
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../golden"))
 from peer_programs import Problem, run
 
 # Our name of a type -> the file mix that, made "pure", consists of it.
