@@ -10,13 +10,14 @@
 
 namespace redline::archs {
 
-struct Kind {
+struct CohereKind {
     std::string_view name;
     bool windowed;     // a window on all but every fourth layer
     bool has_experts;  // and norms that may be of root mean squares
 };
 
-constexpr Kind kKinds[] = {{"command-r", false, false}, {"cohere2", true, false}, {"cohere2moe", true, true}};
+constexpr CohereKind kKinds[] = {
+    {"command-r", false, false}, {"cohere2", true, false}, {"cohere2moe", true, true}};
 
 struct Cohere : Config {
     bool layer_norms = true;  // norms are of rows less their mean
@@ -31,7 +32,7 @@ static Status read_experts(const ModelFile& file, Config& c) {
 }
 
 static Result<Cohere> config(const ModelFile& file) {
-    const Kind& kind = *std::ranges::find(kKinds, file.arch, &Kind::name);
+    const CohereKind& kind = *std::ranges::find(kKinds, file.arch, &CohereKind::name);
     const float eps = RL_TRY(factor(file, "attention.layer_norm_epsilon", 1e-5f));
     Cohere c{RL_TRY(common_config(file, eps))};
     c.rope = RL_TRY(common_rope(file, c, false));

@@ -169,16 +169,16 @@ static void weights(const DeepSeek4& c, WeightList& w) {
 
 // The row that a block reads of the streams, and the weights by which its result is added to them and by
 // which they are mixed.
-struct Mixed {
+struct DeepSeekMixed {
     Slot y, add, mix;
 };
 
-static Mixed read_streams(const DeepSeek4& c, const auto& w, const std::string& at, Slot x, bool mixes,
-                          PlanBuilder& p) {
+static DeepSeekMixed read_streams(const DeepSeek4& c, const auto& w, const std::string& at, Slot x,
+                                  bool mixes, PlanBuilder& p) {
     const bool of_outputs = p.plan().slot(x).of_outputs;
     const Slot made = p.linear(p.rms_norm(x, {{}, c.eps}), w[at + "_fn"]);
     const Slot read = p.slot(c.streams, of_outputs);
-    Mixed mixed{p.slot(c.dim, of_outputs), {}, {}};
+    DeepSeekMixed mixed{p.slot(c.dim, of_outputs), {}, {}};
     if (mixes) mixed.add = p.slot(c.streams);
     if (mixes) mixed.mix = p.slot(c.streams * c.streams);
     p.append(StreamWeights{made, w[at + "_scale"], w[at + "_base"], read, mixed.add, mixed.mix,
@@ -188,14 +188,14 @@ static Mixed read_streams(const DeepSeek4& c, const auto& w, const std::string& 
 }
 
 // Ropes of layers whose blocks have so many tokens: of tokens, back again, and of blocks.
-struct Ropes {
+struct DeepSeekRopes {
     uint32_t there, back, blocks;
 };
 
-static Ropes add_ropes(const DeepSeek4& c, uint32_t ratio, PlanBuilder& p) {
+static DeepSeekRopes add_ropes(const DeepSeek4& c, uint32_t ratio, PlanBuilder& p) {
     RopeSpec there = ratio == 0 ? c.local_rope : c.rope, back = there;
     for (double& frequency : back.inverse_frequency) frequency = -frequency;
-    Ropes ropes{p.add_rope(there), p.add_rope(back), kNoRope};
+    DeepSeekRopes ropes{p.add_rope(there), p.add_rope(back), kNoRope};
     there.block = ratio;
     if (ratio > 0) ropes.blocks = p.add_rope(there);
     return ropes;
@@ -223,7 +223,7 @@ static Cache entries(const DeepSeek4& c, const LayerWeights& l, const std::strin
 
 // The entries that each token sees. Scores are compared only: a factor of all is left out.
 static Slot chosen_entries(const DeepSeek4& c, const LayerWeights& l, Slot h, Slot low, uint32_t ratio,
-                           const Ropes& ropes, PlanBuilder& p) {
+                           const DeepSeekRopes& ropes, PlanBuilder& p) {
     const uint32_t heads = c.index.heads, d = c.index.head_dim;
     const Cache keys = entries(c, l, "indexer_compressor", d, h, ratio, ropes.blocks, p);
     const Slot q = p.linear(low, l["indexer.attn_q_b.weight"]);
@@ -235,8 +235,8 @@ static Slot chosen_entries(const DeepSeek4& c, const LayerWeights& l, Slot h, Sl
     return chosen;
 }
 
-static Slot attention(const DeepSeek4& c, const LayerWeights& l, uint32_t ratio, Slot h, const Ropes& ropes,
-                      PlanBuilder& p) {
+static Slot attention(const DeepSeek4& c, const LayerWeights& l, uint32_t ratio, Slot h,
+                      const DeepSeekRopes& ropes, PlanBuilder& p) {
     const uint32_t heads = c.heads.heads, d = c.heads.head_dim;
     const Slot low = p.rms_norm(p.linear(h, l["attn_q_a"]), c.norm(l["attn_q_a_norm"]));
     const Slot q = p.linear(low, l["attn_q_b"]), row = p.linear(h, l["attn_kv"]), seen = p.slot(heads * d);
@@ -282,26 +282,26 @@ static Slot ffn(const DeepSeek4& c, const LayerWeights& l, size_t layer, Slot h,
 }
 
 static void build(const DeepSeek4& c, const WeightSet& w, PlanBuilder& p) {
-    std::map<uint32_t, Ropes> ropes;
+    std::map<uint32_t, DeepSeekRopes> ropes;
     for (const uint32_t ratio : c.index.ratios)
         if (!ropes.contains(ratio)) ropes[ratio] = add_ropes(c, ratio, p);
     Slot x = p.parts_of(p.embed(w["token_embd"]), c.streams, c.dim, 0, 0), other = p.slot(c.streams * c.dim);
-    const auto blend = [&](Slot y, const Mixed& mixed) {
+    const auto blend = [&](Slot y, const DeepSeekMixed& mixed) {
         p.append(StreamBlend{y, mixed.add, mixed.mix, x, other, c.streams});
         std::swap(x, other);
     };
     for (uint32_t i = 0; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         const uint32_t ratio = c.index.ratios[i];
-        const Mixed read = read_streams(c, l, "hc_attn", x, true, p);
+        const DeepSeekMixed read = read_streams(c, l, "hc_attn", x, true, p);
         blend(attention(c, l, ratio, p.rms_norm(read.y, c.norm(l["attn_norm"])), ropes[ratio], p), read);
-        const Mixed next = read_streams(c, l, "hc_ffn", x, true, p);
+        const DeepSeekMixed next = read_streams(c, l, "hc_ffn", x, true, p);
         blend(ffn(c, l, i, p.rms_norm(next.y, c.norm(l["ffn_norm"])), p), next);
         p.next_layer();
     }
     const Slot wanted = p.slot(c.streams * c.dim, true);
     p.append(SelectRows{x, wanted});
-    const Mixed last = read_streams(c, w, "output_hc", wanted, false, p);
+    const DeepSeekMixed last = read_streams(c, w, "output_hc", wanted, false, p);
     p.output(p.linear(last.y, w["output"], c.norm(w["output_norm"])));
 }
 

@@ -10,7 +10,7 @@
 
 namespace redline::archs {
 
-struct Kind {
+struct GemmaKind {
     std::string_view name;
     std::optional<float> eps;  // where the file does not say
     bool norms_behind;         // behind both blocks, beside those before them
@@ -23,19 +23,19 @@ struct Kind {
         0;  // the layers of a model whose queries are scaled by the width of a head of the embedding
 };
 
-constexpr Kind kKinds[] = {
+constexpr GemmaKind kKinds[] = {
     {"gemma", {}, false, Presence::none},
     {"gemma2", {}, true, Presence::none, 2, 4096, 50.0f, 30.0f, 46},
     {"gemma3", 1e-6f, true, Presence::required, 6, 0, 0.0f, 0.0f, 62},
 };
 
 struct Gemma : Config {
-    Kind kind;
+    GemmaKind kind;
     float attention_softcap = 0.0f;
 };
 
 static Result<Gemma> config(const ModelFile& file) {
-    const Kind& kind = *std::ranges::find(kKinds, file.arch, &Kind::name);
+    const GemmaKind& kind = *std::ranges::find(kKinds, file.arch, &GemmaKind::name);
     Gemma c{RL_TRY(common_config(file, kind.eps)), kind};
     c.embedding_scale = std::sqrt(float(c.dim));
     c.rope = RL_TRY(common_rope(file, c, true));

@@ -162,12 +162,12 @@ static Slot active(const Gemma3n& c, Slot streams, PlanBuilder& p) {
     return p.parts_of(streams, 1, c.dim, 0, c.dim);
 }
 
-struct Ropes {
+struct Gemma3nRopes {
     uint32_t global, local;
 };
 
-static Slot attention(const Gemma3n& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
-                      std::vector<Cache>& caches, PlanBuilder& p) {
+static Slot attention(const Gemma3n& c, const LayerWeights& l, uint32_t layer, Slot x,
+                      const Gemma3nRopes& ropes, std::vector<Cache>& caches, PlanBuilder& p) {
     const uint32_t rope = c.is_windowed(layer) ? ropes.local : ropes.global, d = c.heads.head_dim;
     const Norm q_norm = c.norm(l["attn_q_norm"]);
     if (layer >= first_sharing(c)) {
@@ -192,8 +192,8 @@ static Slot ffn(const Gemma3n& c, const LayerWeights& l, uint32_t layer, Slot x,
 }
 
 // The layer's attention and FFN of the active stream.
-static Slot activated(const Gemma3n& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
-                      std::vector<Cache>& caches, PlanBuilder& p) {
+static Slot activated(const Gemma3n& c, const LayerWeights& l, uint32_t layer, Slot x,
+                      const Gemma3nRopes& ropes, std::vector<Cache>& caches, PlanBuilder& p) {
     const Slot normed = p.rms_norm(x, c.norm(l["attn_norm"])), y = active(c, x, p);
     p.add(y, normed);
     p.add(y, p.linear(p.linear(normed, l["laurel_l"]), l["laurel_r"]), 1.0f, c.norm(l["laurel_post_norm"]));
@@ -206,7 +206,7 @@ static Slot activated(const Gemma3n& c, const LayerWeights& l, uint32_t layer, S
 
 // The streams behind a layer.
 static Slot next_streams(const Gemma3n& c, const LayerWeights& l, uint32_t layer, Slot x, Slot inputs,
-                         const Ropes& ropes, std::vector<Cache>& caches, PlanBuilder& p) {
+                         const Gemma3nRopes& ropes, std::vector<Cache>& caches, PlanBuilder& p) {
     const Slot streams = p.slot(c.streams * c.dim);
     const Slot predict = p.linear(routed(c, l, active(c, x, p), p), l["altup_predict_coef"]);
     p.append(StreamTurn{x, predict, streams, c.streams});
@@ -235,7 +235,7 @@ static Slot joined(const Gemma3n& c, const WeightSet& w, Slot streams, PlanBuild
 }
 
 static void build(const Gemma3n& c, const WeightSet& w, PlanBuilder& p) {
-    const Ropes ropes{p.add_rope(c.rope), p.add_rope(c.local_rope)};
+    const Gemma3nRopes ropes{p.add_rope(c.rope), p.add_rope(c.local_rope)};
     const Slot x = p.embed(w["token_embd"], c.embedding_scale);
     const Slot inputs = layer_inputs(c, w, x, p);
     Slot streams = first_streams(c, w, x, p);

@@ -158,12 +158,12 @@ Slot of_layer_input(const Config& c, const LayerWeights& l, uint32_t layer, Slot
     return p.linear(gate, l["proj"]);
 }
 
-struct Ropes {
+struct Gemma4Ropes {
     uint32_t global, local;
 };
 
-static Slot attention(const Gemma4& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
-                      std::vector<Cache>& caches, PlanBuilder& p) {
+static Slot attention(const Gemma4& c, const LayerWeights& l, uint32_t layer, Slot x,
+                      const Gemma4Ropes& ropes, std::vector<Cache>& caches, PlanBuilder& p) {
     const HeadShape s = shape_of(c, layer);
     const uint32_t rope = c.is_windowed(layer) ? ropes.local : ropes.global;
     const Norm norm = c.norm(l["attn_norm"]), q_norm = c.norm(l["attn_q_norm"]);
@@ -216,7 +216,7 @@ static void ffn(const Config& c, const LayerWeights& l, Slot x, float scale, Pla
 }
 
 static void build(const Gemma4& c, const WeightSet& w, PlanBuilder& p) {
-    const Ropes ropes{p.add_rope(c.rope), p.add_rope(c.local_rope)};
+    const Gemma4Ropes ropes{p.add_rope(c.rope), p.add_rope(c.local_rope)};
     const Slot x = p.embed(w["token_embd"], c.embedding_scale);
     const Slot inputs = c.layer_input > 0 ? layer_inputs(c, w, x, p) : Slot();
     std::vector<Cache> caches;

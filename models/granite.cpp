@@ -10,13 +10,13 @@
 
 namespace redline::archs {
 
-struct Kind {
+struct GraniteKind {
     std::string_view name;
     bool windowed = false;  // sinks, layers with a window, and one tensor of the shared gate and up
     bool minicpm = false;   // files from before it had the keys leave its factors out
 };
 
-constexpr Kind kKinds[] = {
+constexpr GraniteKind kKinds[] = {
     {"granite"},
     {"granitemoe"},
     {.name = "granite_swa", .windowed = true},
@@ -24,7 +24,7 @@ constexpr Kind kKinds[] = {
 };
 
 struct Granite : Config {
-    Kind kind;
+    GraniteKind kind;
 };
 
 static Status read_windows_and_ropes(const ModelFile& file, Config& c) {
@@ -38,7 +38,7 @@ static Status read_windows_and_ropes(const ModelFile& file, Config& c) {
 }
 
 static Result<Granite> config(const ModelFile& file) {
-    Granite c{RL_TRY(common_config(file)), *std::ranges::find(kKinds, file.arch, &Kind::name)};
+    Granite c{RL_TRY(common_config(file)), *std::ranges::find(kKinds, file.arch, &GraniteKind::name)};
     const bool minicpm = c.kind.minicpm;
     std::vector<float> factors = RL_TRY(longrope_factors(file, c));
     if (factors.empty()) factors = RL_TRY(rope_factors(file, c));

@@ -12,7 +12,7 @@ namespace redline::archs {
 
 enum class Mixer : uint8_t { state_space, attention, both, none };
 
-struct Kind {
+struct MambaKind {
     std::string_view name;
     LayersDiffer layers;
     bool all_scan = false;  // every layer is a state space and nothing else
@@ -20,7 +20,7 @@ struct Kind {
     bool granite = false;   // factors and gated FFNs as Granite has them
 };
 
-constexpr Kind kKinds[] = {
+constexpr MambaKind kKinds[] = {
     {.name = "mamba2", .layers = LayersDiffer::in_size, .all_scan = true},
     {.name = "nemotron_h", .layers = LayersDiffer::in_size},
     {.name = "nemotron_h_moe", .layers = LayersDiffer::in_size},
@@ -29,7 +29,7 @@ constexpr Kind kKinds[] = {
 };
 
 struct Mamba : Config {
-    Kind kind;
+    MambaKind kind;
     ScanShape scan = {};
     uint32_t taps = 0;          // of the convolution before the scan
     bool without_rope = false;  // of all layers with attention
@@ -74,7 +74,7 @@ static Status read_granite(const ModelFile& file, Mamba& c) {
 }
 
 static Result<Mamba> config(const ModelFile& file) {
-    const Kind& kind = *std::ranges::find(kKinds, file.arch, &Kind::name);
+    const MambaKind& kind = *std::ranges::find(kKinds, file.arch, &MambaKind::name);
     const float eps = RL_TRY(factor(file, "attention.layer_norm_epsilon", 1e-5f));
     Mamba c{RL_TRY(common_config(file, eps, kind.layers)), kind};
     RL_TRY(read_scan(file, c));

@@ -147,11 +147,12 @@ static Slot normed_streams(const Qwen4& c, Slot x, Weight gain, PlanBuilder& p) 
 }
 
 // The mix of the streams that a block reads, and the weights by which its result is added to them.
-struct Mixed {
+struct QwenMixed {
     Slot y, weights;
 };
 
-static Mixed mix(const Qwen4& c, const auto& w, const std::string& at, Slot x, bool injects, PlanBuilder& p) {
+static QwenMixed mix(const Qwen4& c, const auto& w, const std::string& at, Slot x, bool injects,
+                     PlanBuilder& p) {
     const Slot normed = normed_streams(c, x, w[at + "_norm"], p);
     const float mean = 1.0f / float(c.streams);
     const Slot low = p.linear(normed, w[at + "_down"]);
@@ -159,7 +160,7 @@ static Mixed mix(const Qwen4& c, const auto& w, const std::string& at, Slot x, b
     p.append(Apply{low, Function::silu});
     const Slot gates = p.linear(low, w[at + "_up"]);
     p.append(Apply{gates, Function::sigmoid});
-    Mixed mixed{p.slot(c.dim, p.plan().slot(x).of_outputs), {}};
+    QwenMixed mixed{p.slot(c.dim, p.plan().slot(x).of_outputs), {}};
     p.append(StreamMix{normed, gates, mixed.y, c.streams, mean});
     if (!injects) return mixed;
     mixed.weights = p.linear(normed, w[at + "_inject"]);
@@ -197,13 +198,13 @@ static Slot chosen_blocks(const Qwen4& c, const LayerWeights& l, uint32_t ratio,
     return chosen;
 }
 
-struct Ropes {
+struct QwenRopes {
     uint32_t tokens;
     std::vector<uint32_t> blocks;  // by layer
 };
 
 // A query stands beside its gate in each head.
-static Slot attention(const Qwen4& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
+static Slot attention(const Qwen4& c, const LayerWeights& l, uint32_t layer, Slot x, const QwenRopes& ropes,
                       PlanBuilder& p) {
     const uint32_t d = c.heads.head_dim, ratio = c.index.ratios[layer];
     const Norm q_norm = c.norm(l["attn_q_norm"]), k_norm = c.norm(l["attn_k_norm"]);
@@ -251,8 +252,8 @@ static void add_ngrams(const Qwen4& c, const LayerWeights& l, Slot x, PlanBuilde
     p.add(x, p.convolve(last, normed, l["ple_conv1d"], c.ngram_taps, true, {}, {}, apart));
 }
 
-static Ropes add_ropes(const Qwen4& c, PlanBuilder& p) {
-    Ropes ropes{p.add_rope(c.rope), {}};
+static QwenRopes add_ropes(const Qwen4& c, PlanBuilder& p) {
+    QwenRopes ropes{p.add_rope(c.rope), {}};
     std::vector<uint32_t> known(size_t(c.index.tokens) + 1, kNoRope);
     for (uint32_t i = 0; i < c.layers; ++i) {
         const uint32_t ratio = c.is_recurrent(i) ? 0 : c.index.ratios[i];
@@ -267,15 +268,15 @@ static Ropes add_ropes(const Qwen4& c, PlanBuilder& p) {
 }
 
 static void build(const Qwen4& c, const WeightSet& w, PlanBuilder& p) {
-    const Ropes ropes = add_ropes(c, p);
+    const QwenRopes ropes = add_ropes(c, p);
     const Slot x = p.parts_of(p.embed(w["token_embd"]), c.streams, c.dim, 0, 0);
     for (uint32_t i = 0; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         if (c.ngrams && i == c.ngram_layer) add_ngrams(c, l, x, p);
-        const Mixed read = mix(c, l, "hc_attn", x, true, p);
+        const QwenMixed read = mix(c, l, "hc_attn", x, true, p);
         const Slot y = c.is_recurrent(i) ? delta(c, l, read.y, p) : attention(c, l, i, read.y, ropes, p);
         p.append(StreamAdd{y, read.weights, x, c.streams, 2.0f});
-        const Mixed next = mix(c, l, "hc_ffn", x, true, p);
+        const QwenMixed next = mix(c, l, "hc_ffn", x, true, p);
         p.append(StreamAdd{ffn(c, l, next.y, p), next.weights, x, c.streams, 2.0f});
         p.next_layer();
     }

@@ -221,7 +221,7 @@ static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufT
     return {};
 }
 
-// The part of a model that a tensor is of when it has nothing to do with text; empty fallback.
+// The part of a model that a tensor is of when it has nothing to do with text; empty for others.
 static std::string_view other_part(std::string_view name) {
     if (name.starts_with("v.") || name.starts_with("model.vision_tower.")) return "vision";
     if (name.starts_with("a.")) return "audio";

@@ -13,7 +13,7 @@
 namespace redline {
 
 // All that a step may read and change.
-struct StepState {
+struct SamplerState {
     const SamplerOptions& options;
     Candidates& candidates;
     const TokenCounts& counts;
@@ -26,7 +26,7 @@ struct SamplerStep {
     char letter;
     bool keeps_best;  // the likeliest token before it is the likeliest one behind it, too
     bool (*active)(const SamplerOptions& options);  // whether the options let it do anything
-    void (*apply)(const StepState& state);
+    void (*apply)(const SamplerState& state);
 };
 
 // Two of them are of interest to the sampler itself.

@@ -157,7 +157,7 @@ Status Sampler::State::constrain() {
 }
 
 Result<int32_t> Sampler::State::choose() {
-    const StepState state{options, candidates, counts, dry, xtc_random};
+    const SamplerState state{options, candidates, counts, dry, xtc_random};
     for (const SamplerStep* step : chain) step->apply(state);
     if (cold()) {
         last = {candidates.best(), 1.0};

@@ -231,11 +231,11 @@ constexpr Parameter kParameters[] = {
      .help = "order of the samplers, by name or by letter"},
 };
 
-size_t least_kept(const StepState& s) {
+size_t least_kept(const SamplerState& s) {
     return size_t(s.options.min_keep);
 }
 
-void penalise(const StepState& s) {
+void penalise(const SamplerState& s) {
     const double repeat = double(s.options.repeat_penalty);
     const double frequency = double(s.options.frequency_penalty);
     const double presence = double(s.options.presence_penalty);
@@ -246,7 +246,7 @@ void penalise(const StepState& s) {
     });
 }
 
-void penalise_repetition(const StepState& s) {
+void penalise_repetition(const SamplerState& s) {
     const std::span<const DryMatch> matches = s.dry.matches(s.options.dry_allowed_length);
     const double base = double(s.options.dry_base);
     // Beyond this power of the base the penalty would overflow a float.
@@ -260,32 +260,32 @@ void penalise_repetition(const StepState& s) {
     });
 }
 
-void keep_top_n_sigma(const StepState& s) {
+void keep_top_n_sigma(const SamplerState& s) {
     s.candidates.keep_top_n_sigma(double(s.options.top_n_sigma), least_kept(s));
 }
 
-void keep_top_k(const StepState& s) {
+void keep_top_k(const SamplerState& s) {
     s.candidates.keep_top_k(std::max(size_t(s.options.top_k), least_kept(s)));
 }
 
-void keep_typical(const StepState& s) {
+void keep_typical(const SamplerState& s) {
     s.candidates.keep_typical(double(s.options.typical_p), least_kept(s));
 }
 
-void keep_top_p(const StepState& s) {
+void keep_top_p(const SamplerState& s) {
     s.candidates.keep_top_p(double(s.options.top_p), least_kept(s));
 }
 
-void keep_min_p(const StepState& s) {
+void keep_min_p(const SamplerState& s) {
     s.candidates.keep_min_p(double(s.options.min_p), least_kept(s));
 }
 
-void drop_top_choices(const StepState& s) {
+void drop_top_choices(const SamplerState& s) {
     if (uniform(s.xtc_random) < double(s.options.xtc_probability))
         s.candidates.drop_top_choices(double(s.options.xtc_threshold), least_kept(s));
 }
 
-void apply_temperature(const StepState& s) {
+void apply_temperature(const SamplerState& s) {
     double temperature = double(s.options.temperature);
     if (temperature <= 0.0) return s.candidates.keep_top_k(1);
     if (s.options.dynatemp_range > 0.0f && s.options.mirostat == 0) {
