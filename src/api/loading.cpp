@@ -67,7 +67,7 @@ Result<HostOptions> host_options(const std::string& path, const redline_model_op
     options.context = given.context == REDLINE_LARGEST ? 0 : given.context == 0 ? -1 : int64_t(given.context);
     options.threads = given.threads;
     options.batch = given.batch;
-    if (given.device) options.device = RL_TRY(parsed("device", device_name(given.device)));
+    if (given.device && *given.device) options.device = RL_TRY(parsed("device", device_name(given.device)));
     if (given.cache_type) options.cache = RL_TRY(parsed("cache_type", parse_cache_type(given.cache_type)));
     options.gpu_layers = given.gpu_layers;
     if (given.cpu_experts != -1) options.cpu_experts = given.cpu_experts;
@@ -113,7 +113,8 @@ Result<std::vector<Token>> Loaded::write_chat(Json messages) {
         writing.notes = &notes;
         writer_ = RL_TRY(ChatWriter::create(*loaded.model, writing));
     }
-    return RL_TRY(writer_->write(std::move(messages), {})).tokens;
+    ChatWriter once = *writer_;  // a conversation that the template refuses does not change the next
+    return RL_TRY(once.write(std::move(messages), {})).tokens;
 }
 
 Result<std::shared_ptr<Loaded>> load(const std::string& path, const redline_model_options& given) {

@@ -44,6 +44,7 @@ struct Loaded {
     uint64_t context = 0;  // tokens of a session
     std::string device;    // its name
     std::optional<SessionGroup> group;
+    std::mutex making;  // of sessions, one at a time
 
     // Tokens of a conversation up to where the assistant speaks, by the model's template.
     Result<std::vector<Token>> write_chat(Json messages);

@@ -250,8 +250,11 @@ int redline_is_end(const redline_model* model, int32_t token) {
 redline_session* redline_session_new(redline_model* model) {
     return guarded<redline_session*>(nullptr, [&]() -> Result<redline_session*> {
         if (!model) return error("no model was given");
+        // Two threads must not load the weights of a split model at once.
+        const std::lock_guard making(model->loaded->making);
         const SessionGroup::Use use = model->loaded->group->use();
-        return new redline_session(model->loaded, RL_TRY(api::new_session(*model->loaded)));
+        Session opened = RL_TRY(api::new_session(*model->loaded));
+        return new redline_session(model->loaded, std::move(opened));
     });
 }
 
@@ -277,7 +280,9 @@ uint64_t redline_position(const redline_session* session) {
 }
 
 uint64_t redline_rewind(redline_session* session, uint64_t count) {
-    return session ? session->rewind(count) : 0;
+    if (!session) return 0;
+    const SessionGroup::Use use = session->loaded->group->use();
+    return session->rewind(count);
 }
 
 void redline_cancel(redline_session* session) {

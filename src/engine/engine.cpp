@@ -256,12 +256,20 @@ Status Engine::read_again(Sequence& sequence, const std::atomic<bool>* cancel) {
     const std::vector<Token> all = sequence.tokens();
     sequence.rewind(0);
     sequence.opened_ = opened_;
-    for (std::span<const Token> rest = all; !rest.empty();) {
-        const Feed chunk{&sequence, rest.first(std::min<size_t>(rest.size(), options_.batch))};
-        RL_TRY(run({&chunk, 1}, {.cancel = cancel}));
-        rest = rest.subspan(chunk.tokens.size());
+    const auto read = [&]() -> Status {
+        for (std::span<const Token> rest = all; !rest.empty();) {
+            const Feed chunk{&sequence, rest.first(std::min<size_t>(rest.size(), options_.batch))};
+            RL_TRY(run({&chunk, 1}, {.cancel = cancel}));
+            rest = rest.subspan(chunk.tokens.size());
+        }
+        return {};
+    }();
+    if (!read) {  // the next step reads all of them again
+        sequence.rewind(0);
+        sequence.tokens_ = all;
+        sequence.opened_ = 0;
     }
-    return {};
+    return read;
 }
 
 // Tokens that the feeds' sequences have read.

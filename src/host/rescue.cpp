@@ -49,15 +49,24 @@ Status DeviceRescue::place() {
                                 [&](uint64_t done, uint64_t total) { loading.update(done, total); });
 }
 
-Status DeviceRescue::open_again(uint64_t tokens, const Error& loss) {
+Status DeviceRescue::may_open(const Error& loss) const {
     if (last_ && Clock::now() - *last_ < kCalm)
         return error("{}; it had been opened again just before", loss.message);
+    return {};
+}
+
+Status DeviceRescue::open_again(uint64_t tokens, const Error& loss) {
     options_.notes->note(fmt::format("{} was lost; it is opened again, and {} tokens are read again",
                                      loaded_.device.name(), tokens));
     options_.notes->detail(loss.message);
     const Status placed = place();
     last_ = Clock::now();
-    return placed ? placed : not_again(loss, placed.error());
+    if (placed) return placed;
+    if (!loaded_.split) {  // no session may begin on a device without weights
+        loaded_.model->unload();
+        loaded_.device.backend.reset();
+    }
+    return not_again(loss, placed.error());
 }
 
 Status DeviceRescue::reopen(Engine& engine, const Error& loss) {
@@ -67,13 +76,14 @@ Status DeviceRescue::reopen(Engine& engine, const Error& loss) {
         return engine.reopen(loaded_.split.placements,
                              [&](uint64_t done, uint64_t total) { loading.update(done, total); });
     }();
-    last_ = Clock::now();
+    if (loaded_.split) last_ = Clock::now();  // its weights were loaded only now
     return reopened ? reopened : not_again(loss, reopened.error());
 }
 
 void rescue_from_loss(Session& session, LoadedModel& loaded, const HostOptions& options) {
     auto rescue = std::make_shared<DeviceRescue>(loaded, options);
     session.set_rescue([rescue](Engine& lost, uint64_t tokens, const Error& loss) -> Status {
+        RL_TRY(rescue->may_open(loss));
         lost.close();
         RL_TRY(rescue->open_again(tokens, loss));
         return rescue->reopen(lost, loss);
@@ -101,7 +111,9 @@ size_t SessionGroup::size() {
 // Another thread may have opened the device since `engine` was; then only the engine is taken up again.
 Status SessionGroup::rescue(Engine& engine, uint64_t tokens, const Error& loss, uint64_t& seen) {
     const Exclusive exclusive(exchange_);
-    if (seen == opened_) {
+    // The device that another thread opened may be lost, too, or could not be opened.
+    if (seen == opened_ || !has_device() || loaded_.device.backend->lost()) {
+        RL_TRY(rescue_.may_open(loss));
         {
             const std::lock_guard lock(list_);
             for (Session* session : sessions_) session->close();

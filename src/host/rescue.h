@@ -10,12 +10,15 @@
 
 namespace redline {
 
-// Opens the device of a loaded model again. A loss soon after the last one is an error.
+// Opens the device of a loaded model again.
 class DeviceRescue {
 public:
     // Both have to outlive it.
     DeviceRescue(LoadedModel& loaded, const HostOptions& options) : loaded_(loaded), options_(options) {}
 
+    // An error soon after the last loss. It comes before engines are closed, so that they keep the driver's
+    // message.
+    Status may_open(const Error& loss) const;
     // Nothing may be on the device any more. `tokens` are read again, as the note says.
     Status open_again(uint64_t tokens, const Error& loss);
     // Takes an engine of the model up again; of a split model it loads the weights.

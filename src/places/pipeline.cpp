@@ -292,15 +292,27 @@ void Places::let_go() {
 Status Places::reload(std::span<const Placement> placements, const Progress& progress) {
     const std::vector<Backend*> backends = backends_of(placements);
     RL_CHECK(backends.size() == places_.size(), "{} places are now {}", places_.size(), backends.size());
-    for (size_t i = 0; i < places_.size(); ++i)
-        if (!places_[i].weights) places_[i].backend = backends[i];
-    const std::vector<PlanPart> by_place = one_of_each(RL_TRY(parts(1, 1)));
+    std::vector<size_t> renewed;
     for (size_t i = 0; i < places_.size(); ++i) {
-        Place& place = places_[i];
-        if (!place.weights)
-            place.weights = RL_TRY(model_->load_some(by_place[i].weights, *place.backend, progress));
+        if (places_[i].weights) continue;
+        places_[i].backend = backends[i];
+        renewed.push_back(i);
     }
-    return {};
+    const auto load = [&]() -> Status {
+        const std::vector<PlanPart> by_place = one_of_each(RL_TRY(parts(1, 1)));
+        for (const size_t i : renewed)
+            places_[i].weights =
+                RL_TRY(model_->load_some(by_place[i].weights, *places_[i].backend, progress));
+        return {};
+    };
+    const Status loaded = load();
+    if (loaded) return loaded;
+    // The caller may give up the device, which these places must not use any more.
+    for (const size_t i : renewed) {
+        places_[i].weights.reset();
+        places_[i].backend = nullptr;
+    }
+    return loaded;
 }
 
 Result<Pipeline::Part> Places::pipeline_part(const PlanPart& part,
