@@ -299,7 +299,7 @@ int run_tune(const std::vector<std::string>& arguments) {
     TuneCommandOptions tune;
     Options options = declare(tune);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    tune.checks = !options.given("--no-self-test");
+    tune.checks = tune.model.kernel_check == KernelCheck::always || !options.given("--no-self-test");
     Status usage = settle_device(tune.model);
     if (usage && tune.model.device == "cpu")
         usage = error("--device cpu: kernels of the CPU have no variants to measure");
