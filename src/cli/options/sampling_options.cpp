@@ -27,6 +27,7 @@ namespace {
 
 Status read_text(const std::string& text, float& target) {
     target = float(RL_TRY(parse_real(text)));
+    if (!std::isfinite(target)) return error("takes a finite number, not \"{}\"", text);
     return {};
 }
 Status read_text(const std::string& text, int32_t& target) {
