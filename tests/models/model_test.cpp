@@ -3,6 +3,7 @@
 #include "support/each_op.h"
 #include "support/models.h"
 #include "support/small_llama.h"
+#include "support/text_support.h"
 
 #include "quantize/quantize.h"
 
