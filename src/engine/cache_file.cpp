@@ -345,6 +345,7 @@ Result<SavedCache> describe_saved_cache(const std::string& path) {
 
 Status Engine::save(const Sequence& sequence, const std::string& path, const Progress& progress,
                     const std::atomic<bool>* cancel, std::string_view text) const {
+    const std::lock_guard turn(model_->turns());
     RL_TRY(check_open());
     if (sequence.opened_ != opened_) return error("{}: the caches that held it are lost", path);
     return CacheFile(path, *this, sequence, sequence.position(), progress, cancel).save(text);
@@ -353,6 +354,7 @@ Status Engine::save(const Sequence& sequence, const std::string& path, const Pro
 // Reads the file twice: nothing of the sequence changes unless the whole file is sound.
 Status Engine::restore(Sequence& sequence, const std::string& path, const Progress& progress,
                        const std::atomic<bool>* cancel, std::string* text) {
+    const std::lock_guard turn(model_->turns());
     RL_TRY(check_open());
     const File file = RL_TRY(File::open(path));
     CacheFile saved = RL_TRY(CacheFile::open(file, *this, sequence, progress, cancel));

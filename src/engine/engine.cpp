@@ -125,16 +125,22 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const EngineO
     const Plan plan = RL_TRY(plan_of(model, engine->options_, 1));
     engine->looks_up_ = bool(plan.lookup);
     engine->pool_ = std::make_shared<CachePool>(plan.caches, plan.sizing);
-    if (!engine->options_.placements.empty()) {
-        RL_TRY(engine->load_parts());
-    } else {
-        Backend& backend = model.backend();
-        engine->memory_ = RL_TRY(memory_need(model, backend, options));
-        // The budget was measured before the weights were loaded, so they count.
-        RL_TRY(check_fits(engine->memory_, model, backend.device(), options.context));
-    }
-    engine->caches_ = RL_TRY(engine->make_caches());
+    const std::lock_guard turn(model.turns());
+    RL_TRY(engine->load());
     return engine;
+}
+
+Status Engine::load() {
+    if (!options_.placements.empty()) {
+        RL_TRY(load_parts());
+    } else {
+        Backend& backend = model_->backend();
+        memory_ = RL_TRY(memory_need(*model_, backend, options_));
+        // The budget was measured before the weights were loaded, so they count.
+        RL_TRY(check_fits(memory_, *model_, backend.device(), options_.context));
+    }
+    caches_ = RL_TRY(make_caches());
+    return {};
 }
 
 Status Engine::load_parts() {
@@ -188,6 +194,11 @@ Result<Sequence> Engine::open_sequence() {
 }
 
 void Engine::close() {
+    const std::lock_guard turn(model_->turns());
+    release();
+}
+
+void Engine::release() {
     single_.reset();
     many_.reset();
     caches_.reset();
@@ -197,14 +208,20 @@ void Engine::close() {
 }
 
 Status Engine::reopen(std::span<const Placement> placements, const Progress& progress) {
-    close();
+    const std::lock_guard turn(model_->turns());
+    release();
     options_.placements.assign(placements.begin(), placements.end());
     RL_TRY(places_->reload(placements, progress));
-    return reopen();
+    return open_caches();
 }
 
 Status Engine::reopen() {
-    close();
+    const std::lock_guard turn(model_->turns());
+    release();
+    return open_caches();
+}
+
+Status Engine::open_caches() {
     caches_ = RL_TRY(make_caches());
     ++opened_;
     return {};
@@ -289,6 +306,7 @@ Status Engine::step(std::span<const Feed> feeds, const Wanted& wanted) {
 }
 
 Status Engine::try_step(std::span<const Feed> feeds, const Wanted& wanted) {
+    const std::lock_guard turn(model_->turns());
     RL_TRY(check_open());
     for (const Feed& feed : feeds)
         if (feed.sequence->opened_ != opened_) RL_TRY(read_again(*feed.sequence, wanted.cancel));
@@ -377,8 +395,11 @@ Status Engine::feed(std::span<const Feed> feeds, const LogitsSink& sink, const s
     RL_TRY(check(feeds));
     if (const Status open = check_open(); !open && rescue_)
         RL_TRY(rescue_(*this, positions(feeds), open.error()));
-    RL_TRY(check_open());
-    RL_TRY(give_pages(feeds));
+    {
+        const std::lock_guard turn(model_->turns());
+        RL_TRY(check_open());
+        RL_TRY(give_pages(feeds));
+    }
     // A conversation is rewound to where a turn begins, or to the end of a prompt, so both get snapshots.
     const auto take_snapshots = [&](bool read) {
         for (const Feed& feed : feeds)

@@ -49,8 +49,14 @@ struct Feed {
     std::span<const Token> tokens;
 };
 
+// Engines of a model may be used by several threads, an engine by one at a time: each step, opening, saving
+// and closing takes Model::turns().
 class Engine {
 public:
+    ~Engine() { close(); }
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
     // Errors name the sizes of weights, cache and scratch beside the memory that the device offers.
     static Result<std::unique_ptr<Engine>> create(const Model& model, const EngineOptions& options);
 
@@ -107,7 +113,10 @@ public:
 private:
     Engine() = default;
     Result<Executable*> executable(uint32_t rows);
+    Status load();
     Status load_parts();
+    void release();
+    Status open_caches();
     Result<std::unique_ptr<CacheStore>> make_caches();
     bool lost() const;
     Status check_open() const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arch/arch.h"
+#include "base/turns.h"
 #include "plan/backend.h"
 #include "text/tokens/tokenizer.h"
 
@@ -38,6 +39,8 @@ public:
     const Tokenizer& tokenizer() const { return *tokenizer_; }
     Backend& backend() const { return *backend_; }
     WeightStore& weights() const { return *weights_; }
+    // Engines of several threads use the backend in turns: it has one queue, and one kernel cache.
+    Turns& turns() const { return *turns_; }
     // Sentences about parts of the file that are not used.
     const std::vector<std::string>& notes() const { return resolved_->notes; }
     // The weights that the plan uses, as they are in the file.
@@ -69,6 +72,7 @@ private:
     std::unique_ptr<ResolvedWeights> resolved_;
     Backend* backend_ = nullptr;
     std::unique_ptr<WeightStore> weights_;
+    std::unique_ptr<Turns> turns_ = std::make_unique<Turns>();
 };
 
 }  // namespace redline

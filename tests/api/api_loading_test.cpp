@@ -192,8 +192,8 @@ TEST_CASE("api: two threads go on with their sessions after the device that both
         problems[0] = read(0);
         other.join();
     }
-    CHECK(problems[0] == "");
-    CHECK(problems[1] == "");
+    REQUIRE(problems[0] == "");
+    REQUIRE(problems[1] == "");
     CHECK_MESSAGE(told.notes.find("was lost") != std::string::npos, told.notes);
     CHECK(told.notes.find("was lost") == told.notes.rfind("was lost"));
     // Both have read the same.

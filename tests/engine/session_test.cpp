@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <fstream>
 #include <random>
+#include <thread>
 
 using namespace redline;
 using namespace redline::test;
@@ -53,6 +54,36 @@ TEST_CASE(
         const std::vector<Token> tokens = golden_tokens();
         const std::vector<float> first = all_logits(model, tokens, {64, 16, 16});
         for (int i = 0; i < 20; ++i) CHECK(all_logits(model, tokens, {64, 16, 16}) == first);
+    }
+}
+
+TEST_CASE("session: threads with a session each use one backend in turns, and read what one alone reads") {
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "llama3");
+        const std::vector<Token> tokens = golden_tokens();
+        // The numbers of rows of the steps differ, so that kernels are recorded while others run.
+        const auto read = [&](size_t first) {
+            Session session = must(Session::create(model, {64, 16}));
+            std::vector<float> all;
+            for (size_t at = 0, rows = first; at < tokens.size(); at += rows, rows = 1 + (at + first) % 9) {
+                const auto chunk = std::span(tokens).subspan(at, std::min(rows, tokens.size() - at));
+                if (!session.feed(chunk)) return std::vector<float>();
+                all.insert(all.end(), session.logits().begin(), session.logits().end());
+            }
+            return all;
+        };
+        constexpr size_t kThreads = 4;
+        std::vector<float> alone[kThreads], together[kThreads];
+        for (size_t i = 0; i < kThreads; ++i) alone[i] = read(1 + i);
+        {
+            std::vector<std::jthread> threads;
+            for (size_t i = 0; i < kThreads; ++i) threads.emplace_back([&, i] { together[i] = read(1 + i); });
+        }
+        for (size_t i = 0; i < kThreads; ++i) {
+            CHECK_FALSE(alone[i].empty());
+            CHECK(together[i] == alone[i]);
+        }
     }
 }
 
