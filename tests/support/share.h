@@ -20,9 +20,11 @@ constexpr size_t kChangedFactor = 3;
 struct Share {
     size_t first = 0, every = 1;
     std::vector<std::string> changed = {};  // words in lower case
+    std::string only = {};                  // taken are those whose names have it; empty: all
 
     // `name`: of the case or the model.
     bool takes(size_t index, std::string_view name = {}) const {
+        if (!only.empty() && name.find(only) == std::string_view::npos) return false;
         if (index % every == first) return true;
         const size_t often = std::max<size_t>(1, every / kChangedFactor);
         return index % often == first % often && has_changed(name);
@@ -51,6 +53,7 @@ inline Share share_by(const char* variable) {
         for (std::string word; std::getline(in, word, ',');)
             if (!word.empty()) share.changed.push_back(word);
     }
+    if (const char* const only = std::getenv("RL_TEST_ONLY")) share.only = only;
     return share;
 }
 
