@@ -205,6 +205,11 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
         if (format.name != "Q8_0") add_shared_kernels(cases, format, "Q8_0");
     }
     cases.push_back(linear_case(format, 20, 70, block, {true, true, true}));
+    // Tiles of few tokens: of each size, with rows and groups of units that are not whole.
+    for (const uint32_t rows : {7u, 12u, 50u}) {
+        cases.push_back(linear_case(format, rows, 70, 3 * block, {true, true, true}));
+        cases.push_back(gated_case(format, Act::silu, true, rows, 70, 3 * block));
+    }
     cases.push_back(long_expert_case(format, 2, kLongRow, false));
     for (const bool gated : {true, false}) {
         cases.push_back(long_expert_case(format, 2, kLongestRow, gated));

@@ -7,8 +7,9 @@ namespace redline::hip {
 
 struct q4_0 : Quantized<false, 8, false> {
     static constexpr args::Planes kPlanes = {{128, 16}};
+    RL_DEVICE static Words4 nibbles(const Matrix& w, size_t unit) { return load<Words4>(w.data, unit); }
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
-        const auto q = load<Words4>(w.data, unit);
+        const Words4 q = nibbles(w, unit);
         RL_UNROLL
         for (uint32_t k = 0; k < 4; ++k) {
             words[k] = q.d[k] & 0x0F0F0F0Fu;

@@ -377,6 +377,7 @@ struct PrepareArgs {
     uint32_t per_token;  // rows of x that a token has
     uint32_t of_outputs;
     float eps;
+    uint32_t tokens;  // for kernels/few.h: of its tiles
 };
 
 // Products on matrix units.
@@ -384,13 +385,14 @@ struct TileArgs {
     const Step* step;
     DotPart parts[4];        // of a gated kernel the second is `up`
     uint32_t begin[4];       // the first tile of rows of each; of those not there beyond all
-    const uint16_t* halves;  // (tokens, cols)
+    const uint16_t* halves;  // (tokens, cols); for kernels/few.h as prepare_few() lays them out
     const float* row_scales;
     uint32_t cols;
     uint32_t first_token;
     uint32_t of_outputs;
     uint32_t accumulate;
     uint32_t act;
+    uint32_t tiles;  // of rows, for kernels/few.h
 };
 
 struct ExpertArgs {

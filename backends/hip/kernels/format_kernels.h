@@ -4,6 +4,7 @@
 #include "kernels/dot.h"
 #include "kernels/embed.h"
 #include "kernels/experts.h"
+#include "kernels/few.h"
 #include "kernels/heads.h"
 #include "kernels/linear.h"
 #include "kernels/route.h"
@@ -60,6 +61,40 @@
         linear_matrix<format, 128, 128, true>(args);                                \
     }
 
+// Where matrix units multiply few tokens, dot products are for a row too long for kernels of one token.
+#ifdef RL_FACTORS
+#define RL_FEW_DOT_KERNELS(format) RL_DOT_KERNELS(format, 2)
+#define RL_FEW_KERNEL(name, by, format, tokens)                                                    \
+    RL_EARLY_KERNEL(kFewThreads<tokens>, 1, linear_##name##_##tokens##_##format, args::TileArgs) { \
+        by<format, tokens, false>(args);                                                           \
+    }                                                                                              \
+    RL_EARLY_KERNEL(kFewThreads<tokens>, 1, gated_##name##_##tokens##_##format, args::TileArgs) {  \
+        by<format, tokens, true>(args);                                                            \
+    }
+#define RL_FEW_KERNELS_BY(name, by, format) \
+    RL_FEW_KERNEL(name, by, format, 16)     \
+    RL_FEW_KERNEL(name, by, format, 32)     \
+    RL_FEW_KERNEL(name, by, format, 64)
+#ifdef RL_EIGHT_TOKENS
+#define RL_ALL_FEW_KERNELS(name, by, format) \
+    RL_FEW_KERNELS_BY(name, by, format) RL_FEW_KERNEL(name, by, format, 8)
+#else
+#define RL_ALL_FEW_KERNELS(name, by, format) RL_FEW_KERNELS_BY(name, by, format)
+#endif
+#define RL_FEW_KERNELS(format) RL_ALL_FEW_KERNELS(few, linear_few, format)
+#else
+#define RL_FEW_DOT_KERNELS(format) \
+    RL_DOT_KERNELS(format, 2)      \
+    RL_DOT_KERNELS(format, 4)      \
+    RL_DOT_KERNELS(format, 8)
+#define RL_FEW_KERNELS(format)
+#endif
+#ifdef RL_COPIES_AHEAD
+#define RL_COPIED_FEW_KERNELS(format) RL_ALL_FEW_KERNELS(copied, linear_few_copied, format)
+#else
+#define RL_COPIED_FEW_KERNELS(format)
+#endif
+
 #define RL_EXPERT_MATRIX_KERNELS(format)                                                         \
     RL_DENSE_KERNEL(kTileThreads, kExpertBlocks, expert_matrix_##format, args::ExpertTileArgs) { \
         expert_matrix<format, kExpertRows, 64, false>(args);                                     \
@@ -100,10 +135,10 @@
     RL_STREAM_KERNEL(linear_stream_##format, LinearRows, format, format)            \
     RL_STREAM_KERNEL(gated_stream_##format, GatedRows, format, format)              \
     RL_STREAM_KERNEL(expert_gated_stream_##format, ExpertGatedRows, format, format) \
-    RL_DOT_KERNELS(format, 2)                                                       \
-    RL_DOT_KERNELS(format, 4)                                                       \
-    RL_DOT_KERNELS(format, 8)                                                       \
+    RL_FEW_DOT_KERNELS(format)                                                      \
     RL_MATRIX_KERNELS(format)                                                       \
+    RL_FEW_KERNELS(format)                                                          \
+    RL_COPIED_FEW_KERNELS(format)                                                   \
     RL_EXPERT_MATRIX_KERNELS(format)                                                \
     RL_KERNEL(kDotThreads, expert_dot_##format, args::ExpertArgs) {                 \
         expert_dot<format>(args);                                                   \
@@ -138,6 +173,7 @@
 #define RL_FLOAT_MATRIX_KERNELS(format) \
     namespace redline::hip {            \
     RL_MATRIX_KERNELS(format)           \
+    RL_FEW_KERNELS(format)              \
     RL_EXPERT_MATRIX_KERNELS(format)    \
     }
 

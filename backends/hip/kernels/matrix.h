@@ -76,6 +76,8 @@ RL_DEVICE uint32_t sum_row(uint32_t i) {
 RL_DEVICE MatrixTile tile_of_sums(const MatrixSums& s, uint16_t*) {
     return {Halfs4{_Float16(s.d[0]), _Float16(s.d[1]), _Float16(s.d[2]), _Float16(s.d[3])}};
 }
+#define RL_FACTORS
+constexpr uint32_t kFactorRows = 1, kFactorUnits = 4, kFactorFours = 1;
 
 #elif defined(__GFX12__)
 
@@ -99,6 +101,8 @@ RL_DEVICE uint32_t sum_row(uint32_t i) {
 RL_DEVICE MatrixTile tile_of_sums(const MatrixSums& s, uint16_t*) {
     return {__builtin_convertvector(s.d, Halfs8)};
 }
+#define RL_FACTORS
+constexpr uint32_t kFactorRows = 1, kFactorUnits = 2, kFactorFours = 2;
 
 #elif defined(__GFX11__)
 
@@ -134,6 +138,8 @@ RL_DEVICE MatrixTile tile_of_sums(const MatrixSums& s, uint16_t*) {
     }
     return __builtin_bit_cast(MatrixTile, words);
 }
+#define RL_FACTORS
+constexpr uint32_t kFactorRows = 1, kFactorUnits = 1, kFactorFours = 4;
 
 #else
 
@@ -235,6 +241,19 @@ RL_DEVICE float fold_line(float value, Fold fold) {
 }
 RL_DEVICE MatrixTile load_tile_across(const uint16_t* tile, uint32_t stride);
 
+#ifdef RL_FACTORS
+RL_DEVICE uint32_t factor_row(uint32_t) {
+    return lane_index() % 16;
+}
+RL_DEVICE uint32_t factor_unit() {
+    return kFactorUnits == 1 ? 0 : lane_index() / 16;
+}
+constexpr uint32_t kFactorRoom = 1;
+RL_DEVICE MatrixTile factor_of(const Words2 (&fours)[kFactorRows][kFactorFours], uint16_t*) {
+    return __builtin_bit_cast(MatrixTile, fours);
+}
+#endif
+
 #elif defined(__CUDACC__)
 
 constexpr uint32_t kSumsPerLane = 8;
@@ -293,6 +312,27 @@ RL_DEVICE uint32_t sum_column(uint32_t i) {
 RL_DEVICE MatrixTile tile_of_sums(const MatrixSums& s, uint16_t*) {
     return {half_pair(s.d[0], s.d[1]), half_pair(s.d[2], s.d[3]), half_pair(s.d[4], s.d[5]),
             half_pair(s.d[6], s.d[7])};
+}
+
+#define RL_FACTORS
+constexpr uint32_t kFactorRows = 2, kFactorUnits = 4, kFactorFours = 1, kFactorRoom = 1;
+RL_DEVICE uint32_t factor_row(uint32_t i) {
+    return lane_index() / 4 + i * 8;
+}
+RL_DEVICE uint32_t factor_unit() {
+    return lane_index() % 4;
+}
+RL_DEVICE MatrixTile factor_of(const Words2 (&fours)[kFactorRows][kFactorFours], uint16_t*) {
+    return {{fours[0][0].d[0], fours[1][0].d[0], fours[0][0].d[1], fours[1][0].d[1]}};
+}
+#define RL_EIGHT_TOKENS
+constexpr uint32_t kEightSums = 4;
+RL_DEVICE void multiply_add_eight(const MatrixTile& a, const MatrixTile& b, MatrixSums& sums) {
+    float* s = sums.d;
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])
+        : "r"(a.d[0]), "r"(a.d[1]), "r"(a.d[2]), "r"(a.d[3]), "r"(b.d[0]), "r"(b.d[2]));
 }
 
 RL_DEVICE void settle(MatrixSums&) {}
@@ -445,6 +485,25 @@ RL_DEVICE MatrixTile tile_of_sums(const MatrixSums& s, uint16_t* room) {
     return {room, 16};
 }
 
+#define RL_FACTORS
+#define RL_EIGHT_TOKENS
+constexpr uint32_t kFactorRows = 16, kFactorUnits = 1, kFactorFours = 4, kFactorRoom = 256, kEightSums = 256;
+RL_DEVICE void multiply_add_eight(const MatrixTile& a, const MatrixTile& b, MatrixSums& sums) {
+    multiply_add(a, b, sums);
+}
+RL_DEVICE uint32_t factor_row(uint32_t i) {
+    return i;
+}
+RL_DEVICE uint32_t factor_unit() {
+    return 0;
+}
+RL_DEVICE MatrixTile factor_of(const Words2 (&fours)[kFactorRows][kFactorFours], uint16_t* room) {
+    for (uint32_t row = 0; row < 16; ++row)
+        for (uint32_t i = 0; i < 16; ++i)
+            room[row * 16 + i] = uint16_t(fours[row][i / 4].d[i / 2 % 2] >> (i % 2 * 16));
+    return {room, 16};
+}
+
 RL_DEVICE void settle(MatrixSums&) {}
 
 constexpr bool kLinesAreRows = false, kLoadsAcross = false, kTilesInPlace = true;
@@ -484,6 +543,20 @@ constexpr bool kSwizzles = true;
 #else
 constexpr bool kSwizzles = false;
 RL_DEVICE MatrixTile load_swizzled(const uint16_t* tile, uint32_t eight);
+#endif
+
+// Factors that lanes make from what they have read, without shared memory (RL_FACTORS): sums may go along the
+// columns in any order in which both factors have them. A lane has kFactorRows rows, factor_row(i), of unit
+// factor_unit() of kFactorUnits units of 32 columns beside each other. factor_of() makes a factor of
+// kFactorFours fours of halfs of each row; the unit has kUnitFactors of them.
+// multiply_add_eight() makes, of a second factor that has eight rows, the first kEightSums sums of a lane,
+// where that takes less time (RL_EIGHT_TOKENS).
+#ifdef RL_FACTORS
+constexpr uint32_t kUnitFactors = 8 / kFactorFours;
+#ifndef RL_EIGHT_TOKENS
+constexpr uint32_t kEightSums = kSumsPerLane;
+RL_DEVICE void multiply_add_eight(const MatrixTile& a, const MatrixTile& b, MatrixSums& sums);
+#endif
 #endif
 
 // multiply_add() of one first factor with several second ones.

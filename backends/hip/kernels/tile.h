@@ -39,26 +39,51 @@ RL_DEVICE uint32_t eight_after(uint32_t at, uint32_t more) {
     return kSwizzles ? at ^ more : at + eight_at(0, more);
 }
 
+// The codes of a unit, and two of them beside each other as halfs. A code below the exponent of 1024 is that
+// much above it, and a nibble in the upper half of a byte below the exponent of 64 likewise, exactly.
+template <typename F>
+struct UnitCodes {
+    uint32_t words[8];
+    RL_DEVICE void read(const Matrix& w, size_t unit) { F::codes(w, unit, words); }
+    // Those of elements 4k and 4k + 2, or of the two behind them.
+    RL_DEVICE uint32_t pair(uint32_t k, bool odd) const {
+        constexpr uint32_t kBase = 0x64006400u;
+        const uint32_t word = F::kSigned ? words[k] ^ 0x80808080u : words[k];
+        const float above = 1024.0f + (F::kSigned ? 128.0f : float(F::kBias));
+        const uint32_t exponents = constant_in_lanes(kBase);
+        return pair_minus(
+            odd ? pick_bytes(0x05030501u, word, exponents) : and_or(word, 0x00FF00FFu, exponents),
+            half_pair(above, above));
+    }
+};
+template <OfNibbles F>
+struct UnitCodes<F> {
+    Words4 words;
+    RL_DEVICE void read(const Matrix& w, size_t unit) { words = F::nibbles(w, unit); }
+    RL_DEVICE uint32_t pair(uint32_t k, bool odd) const {
+        const uint32_t word = odd ? words.d[k % 4] >> 8 : words.d[k % 4];
+        const bool upper = k >= 4;
+        const float above = (upper ? 64.0f : 1024.0f) + float(F::kBias);
+        return pair_minus(and_or(word, upper ? 0x00F000F0u : 0x000F000Fu,
+                                 constant_in_lanes(upper ? 0x54005400u : 0x64006400u)),
+                          half_pair(above, above));
+    }
+};
+
 // One unit of a weight between being read and being decoded. In words: arrays of halfs would go to memory.
 template <typename F>
 struct UnitAhead {
-    uint32_t words[8];
+    UnitCodes<F> codes;
     UnitScales s;
     RL_DEVICE void read(const Matrix& w, size_t unit) {
-        F::codes(w, unit, words);
+        codes.read(w, unit);
         s = F::scales(w, unit);
     }
     RL_DEVICE void clear() { s = {}; }  // makes it zeros
-    // Elements 4k, 4k + 2, 4k + 1, 4k + 3: so two bytes of a word become two halfs by one mask. A byte below
-    // the exponent of 1024 is that much above it, exactly.
+    // Elements 4k, 4k + 2, 4k + 1, 4k + 3: so two bytes of a word become two halfs by one mask.
     RL_DEVICE Words2 halfs(uint32_t k) const {
-        constexpr uint32_t kBase = 0x64006400u, kBytes = 0x00FF00FFu;
-        const uint32_t word = F::kSigned ? words[k] ^ 0x80808080u : words[k];
-        const float above = 1024.0f + (F::kSigned ? 128.0f : float(F::kBias));
-        const uint32_t base = half_pair(above, above), scale = half_pair(s.scale[k / 4], s.scale[k / 4]);
-        const uint32_t exponents = constant_in_lanes(kBase);
-        const uint32_t even = pair_minus((word & kBytes) | exponents, base),
-                       odd = pair_minus((word >> 8 & kBytes) | exponents, base);
+        const uint32_t even = codes.pair(k, false), odd = codes.pair(k, true),
+                       scale = half_pair(s.scale[k / 4], s.scale[k / 4]);
         if constexpr (!F::kOffset) return {{pair_times(even, scale), pair_times(odd, scale)}};
         const uint32_t offset = half_pair(s.offset[k / 4], s.offset[k / 4]);
         return {{pair_fused(even, scale, offset), pair_fused(odd, scale, offset)}};

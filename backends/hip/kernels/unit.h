@@ -27,6 +27,13 @@ struct Quantized {
     static constexpr bool kCrowded = false;  // fills the registers of some targets
 };
 
+// A format whose codes are nibbles alone has nibbles(): the low ones of a unit's words are its first sixteen
+// codes.
+template <typename F>
+concept OfNibbles = requires(const Matrix& w) {
+    F::nibbles(w, size_t(0));
+};
+
 // A format as kernels of one token read it, whose blocks call share_book_of() and pass a barrier
 // before: F, or F::Own.
 template <typename F>

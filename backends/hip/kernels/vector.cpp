@@ -4,8 +4,8 @@
 #include "kernels/best.h"
 #include "kernels/block_args.h"
 #include "kernels/dot.h"
+#include "kernels/few.h"
 #include "kernels/latent_merge.h"
-#include "kernels/matrix.h"
 #include "kernels/norms.h"
 #include "kernels/route.h"
 
@@ -91,16 +91,17 @@ RL_KERNEL(128, prepare_dots, PrepareArgs) {
                               reinterpret_cast<Float4*>(to + 2), 3);
 }
 
-// Rows as halfs, normed where there is a gain, each times a power of two that keeps it in range: the largest
-// goes to about 2^9, so that sums of small ones keep their bits as well. Within every four the middle two
-// change places, as in kernels/tile.h. A block per row.
-RL_KERNEL(128, prepare_halves, PrepareArgs) {
-    RL_SHARED float parts[kWaves];
-    const uint32_t row = block_index().x;
-    if (row >= rows_in_step(args.step, args.of_outputs) * args.per_token) return;
-    const float* x = args.x + size_t(row) * args.cols;
+// Halfs of a row, normed where there is a gain, are its elements times `up`, a power of two that keeps
+// the row in range. The largest goes to about 2^9, so that sums of small ones keep their bits as well.
+struct HalfScale {
+    float up;
+    float down;  // what a result is to be multiplied by
+};
+template <uint32_t kBlockThreads>
+RL_DEVICE HalfScale half_scale(const PrepareArgs& args, const float* x, float* parts) {
     float squares = 0.0f, most = 0.0f;
-    for (uint32_t i = thread_index(); i < args.cols / 4; i += kThreads) {
+    RL_UNROLL_BY(4)
+    for (uint32_t i = thread_index(); i < args.cols / 4; i += kBlockThreads) {
         const auto v = load<Float4>(x, i);
         RL_UNROLL
         for (uint32_t e = 0; e < 4; ++e) {
@@ -109,19 +110,58 @@ RL_KERNEL(128, prepare_halves, PrepareArgs) {
         }
     }
     float scale = 1.0f;
-    if (args.gain) scale = 1.0f / root_of(block_sum(squares, parts) / float(args.cols) + args.eps);
-    const uint32_t bits = float_bits(block_max(most, parts) * scale), own = (bits >> 23) & 255u,
-                   exponent = own < 40u ? 40u : lesser(own, 215u);
-    const float up = bits_float((254u + 9u - exponent) << 23) * scale;
-    auto* to = static_cast<uint16_t*>(args.to) + size_t(row) * args.cols;
-    for (uint32_t i = thread_index(); i < args.cols / 4; i += kThreads) {
-        auto v = load<Float4>(x, i);
-        RL_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) v.d[e] = v.d[e] * up * (args.gain ? args.gain[i * 4 + e] : 1.0f);
-        reinterpret_cast<Words2*>(to)[i] = {{half_pair(v.d[0], v.d[2]), half_pair(v.d[1], v.d[3])}};
-    }
-    if (thread_index() == 0) args.row_scales[row] = bits_float((exponent - 9u) << 23);
+    if (args.gain)
+        scale = 1.0f / root_of(block_sum<kBlockThreads>(squares, parts) / float(args.cols) + args.eps);
+    const uint32_t bits = float_bits(block_max<kBlockThreads>(most, parts) * scale),
+                   biased = (bits >> 23) & 255u, exponent = biased < 40u ? 40u : lesser(biased, 215u);
+    return {bits_float((254u + 9u - exponent) << 23) * scale, bits_float((exponent - 9u) << 23)};
 }
+// Four of them; the middle two change places, as in kernels/tile.h.
+RL_DEVICE Words2 four_halfs(const PrepareArgs& args, const float* x, uint32_t i, float up) {
+    auto v = load<Float4>(x, i);
+    RL_UNROLL
+    for (uint32_t e = 0; e < 4; ++e) v.d[e] = v.d[e] * up * (args.gain ? args.gain[i * 4 + e] : 1.0f);
+    return {{half_pair(v.d[0], v.d[2]), half_pair(v.d[1], v.d[3])}};
+}
+
+// Rows as halfs. A block per row.
+RL_KERNEL(128, prepare_halves, PrepareArgs) {
+    RL_SHARED float parts[kWaves];
+    const uint32_t row = block_index().x;
+    if (row >= rows_in_step(args.step, args.of_outputs) * args.per_token) return;
+    const float* x = args.x + size_t(row) * args.cols;
+    const HalfScale scale = half_scale<kThreads>(args, x, parts);
+    auto* to = static_cast<Words2*>(args.to) + size_t(row) * args.cols / 4;
+    for (uint32_t i = thread_index(); i < args.cols / 4; i += kThreads)
+        to[i] = four_halfs(args, x, i, scale.up);
+    if (thread_index() == 0) args.row_scales[row] = scale.down;
+}
+
+#ifdef RL_FACTORS
+// The same for kernels/few.h: each lane of it finds what it reads at few_eight(), and zeros where the row's
+// last units are fewer than its lanes read together.
+RL_KERNEL(kDotThreads, prepare_few, PrepareArgs) {
+    RL_SHARED float parts[kDotThreads / kWave];
+    const uint32_t row = block_index().x, eights = args.cols / 8;
+    if (row >= rows_in_step(args.step, args.of_outputs)) return;
+    const float* x = args.x + size_t(row) * args.cols;
+    const HalfScale scale = half_scale<kDotThreads>(args, x, parts);
+    auto* to = static_cast<Words4*>(args.to);
+    constexpr uint32_t kTogether = kFactorUnits * 4;
+    RL_UNROLL_BY(2)
+    for (uint32_t i = thread_index(); i < (eights + kTogether - 1) / kTogether * kTogether;
+         i += kDotThreads) {
+        Words4 eight = {};
+        if (i < eights) {
+            const Words2 low = four_halfs(args, x, i * 2, scale.up),
+                         high = four_halfs(args, x, i * 2 + 1, scale.up);
+            eight = {{low.d[0], low.d[1], high.d[0], high.d[1]}};
+        }
+        to[few_eight(i / 4, i % 4, row, args.tokens)] = eight;
+    }
+    if (thread_index() == 0) args.row_scales[row] = scale.down;
+}
+#endif
 
 // y += scale * x.
 RL_KERNEL(128, add, ElementArgs) {

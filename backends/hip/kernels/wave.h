@@ -252,6 +252,10 @@ RL_DEVICE uint32_t join_words(uint32_t low, uint32_t high, uint32_t shift) {
     return __builtin_amdgcn_alignbit(high, low, shift);
 }
 // Bytes of 0 or 1 as such of 0 or 255.
+// Some bits of a value, with others.
+RL_DEVICE uint32_t and_or(uint32_t value, uint32_t mask, uint32_t others) {
+    return (value & mask) | others;
+}
 RL_DEVICE uint32_t full_bytes(uint32_t bits) {
     typedef uint16_t Pair __attribute__((ext_vector_type(2)));
     return __builtin_bit_cast(uint32_t, __builtin_bit_cast(Pair, bits) * Pair(255));
@@ -367,6 +371,12 @@ RL_DEVICE uint32_t pick_bytes(uint32_t select, uint32_t low, uint32_t high) {
 RL_DEVICE uint32_t join_words(uint32_t low, uint32_t high, uint32_t shift) {
     return __funnelshift_r(low, high, shift);
 }
+// Written out, since the compiler makes two instructions of it where mask and others are constants.
+RL_DEVICE uint32_t and_or(uint32_t value, uint32_t mask, uint32_t others) {
+    uint32_t both;
+    asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(both) : "r"(value), "r"(mask), "r"(others));
+    return both;
+}
 RL_DEVICE uint32_t full_bytes(uint32_t bits) {
     return bits * 255u;
 }
@@ -461,6 +471,9 @@ RL_DEVICE float half_value(uint16_t bits) {
 uint16_t half_bits(float value);
 RL_DEVICE uint32_t join_words(uint32_t low, uint32_t high, uint32_t shift) {
     return uint32_t((uint64_t(high) << 32 | low) >> shift);
+}
+RL_DEVICE uint32_t and_or(uint32_t value, uint32_t mask, uint32_t others) {
+    return (value & mask) | others;
 }
 RL_DEVICE uint32_t full_bytes(uint32_t bits) {
     return bits * 255u;

@@ -3,8 +3,10 @@
 
 namespace redline::hip {
 
-Path path_of(const Format& format, uint64_t cols, uint64_t rows) {
+Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceReport& report) {
     const WeightLayout& layout = *weight_layout(format);
+    if (rows > 1 && rows <= kMostFew && cols % 32 == 0 && format.name != "F32" && report.matrix_units())
+        return Path::few;
     if (rows > kFewRows) return cols % 32 == 0 && format.name != "F32" ? Path::matrices : Path::tiles;
     if (!layout.quantized()) return rows == 1 && cols % 32 == 0 ? Path::floats_own : Path::floats;
     return rows == 1 && own_bytes(cols) <= kMostShared ? Path::dot_own : Path::dot_prepared;
@@ -12,7 +14,8 @@ Path path_of(const Format& format, uint64_t cols, uint64_t rows) {
 
 Precision precision_of(Path path, const Format& format) {
     if (path == Path::dot_own || path == Path::dot_prepared) return {.activations = to_int8(16)};
-    if (path == Path::matrices) return {.weights = rounding_to_halves(format), .activations = to_half(9)};
+    if (path == Path::matrices || path == Path::few)
+        return {.weights = rounding_to_halves(format), .activations = to_half(9)};
     return {};
 }
 
@@ -21,9 +24,13 @@ namespace {
 uint64_t most_rows(const Plan& plan, Slot x) {
     return plan.slot(x).of_outputs ? plan.max_outputs : plan.max_rows;
 }
-// Halfs; units in int8 are less.
+// Halfs, for kernels/few.h of whole tiles and groups of units; units in int8 are less.
 uint64_t prepared_bytes(const Plan& plan, Slot x) {
-    return aligned(uint64_t(plan.slot(x).width) * 2 * most_rows(plan, x));
+    constexpr uint64_t kTogether = 128;  // columns that a wave reads together at most
+    const uint64_t width = (plan.slot(x).width + kTogether - 1) / kTogether * kTogether,
+                   rows = most_rows(plan, x);
+    return aligned(width * 2 *
+                   std::max<uint64_t>(rows, std::clamp<uint64_t>(std::bit_ceil(rows), 16, kMostFew)));
 }
 
 }  // namespace
@@ -43,14 +50,19 @@ Status Activations::prepare(Launcher& launcher, const View& view, std::span<cons
     const uint64_t at = aligned(view.plan.slot_bytes(x_));
     prepared_ = view.scratch_at(at);
     row_scales_ = view.scratch_at(at + prepared_bytes(view.plan, x_));
-    const args::PrepareArgs args = {view.step, raw_, view.vector(norm_.gain), prepared_, row_scales_,
-                                    width,     1,    view.of_outputs(x_),     norm_.eps};
+    const args::PrepareArgs args = {
+        view.step, raw_, view.vector(norm_.gain), prepared_, row_scales_,
+        width,     1,    view.of_outputs(x_),     norm_.eps, few_tokens(rows, launcher.device().report())};
     // Both forms take the same place: products of one set of activations differ in format, not in rows.
-    RL_CHECK(!wanted(Path::dot_prepared) || !wanted(Path::matrices), "activations are wanted in two forms");
+    RL_CHECK(wanted(Path::dot_prepared) + wanted(Path::matrices) + wanted(Path::few) <= 1,
+             "activations are wanted in two forms");
     if (wanted(Path::dot_prepared))
         RL_TRY(launcher.launch("vector", "prepare_dots", {rows, 1, 1, kThreads}, args));
     if (wanted(Path::matrices))
         RL_TRY(launcher.launch("vector", "prepare_halves", {rows, 1, 1, kThreads}, args));
+    if (wanted(Path::few))
+        RL_TRY(launcher.launch("vector", "prepare_few",
+                               {rows, 1, 1, launcher.device().report().dot_threads()}, args));
     return {};
 }
 

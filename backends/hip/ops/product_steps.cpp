@@ -1,4 +1,5 @@
 // Linear, LinearGroup and Gated: products of one set of activations with one to four matrices.
+#include "kernels/few_args.h"
 #include "steps.h"
 
 #include <array>
@@ -147,6 +148,68 @@ Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, con
     });
 }
 
+// Bytes of a format's planes per eight units.
+args::Planes planes_of(const View& view, Weight w) {
+    args::Planes planes = {};
+    const uint32_t blocks = 256 / view.plan.weight(w).tensor.format->block;
+    for (uint32_t p = 0; p < 4; ++p) planes.bytes[p] = view.weights[w].layout->bytes[p] * blocks;
+    return planes;
+}
+
+// Blocks of kernels/few.h that a multiprocessor runs at a time.
+uint32_t few_blocks(const DeviceReport& report) {
+    return report.target.starts_with("gfx") ? 4 : 1;
+}
+
+// How a product of few tokens is launched.
+struct FewLaunch {
+    uint32_t tokens, threads;
+    uint32_t across;  // rows of a block's tile
+    uint32_t shared;  // bytes
+    bool copied;      // by kernels that copy tiles ahead
+};
+
+// Kernels that copy are taken if the device does and rows are whole stages of quantized weights.
+FewLaunch few_launch(const View& view, const Tiled& p, uint32_t rows, const DeviceReport& report) {
+    const Weight w = p.parts[0].w;
+    FewLaunch how = {few_tokens(rows, report), 0, 0, 0, false};
+    how.threads = args::few_threads(how.tokens, report.dot_threads());
+    how.across = 16 * args::few_row_tiles(how.tokens, p.gated) / (p.gated ? 2 : 1);
+    const uint32_t wave = report.wave(), waves = how.threads / wave, usual = report.dot_threads() / wave;
+    how.shared = args::few_sum_bytes(how.tokens, p.gated, waves, usual);
+    how.copied = report.copies_ahead() && view.weights[w].layout->quantized() &&
+                 view.plan.weight(w).tensor.shape.cols % 256 == 0 && args::few_copies(planes_of(view, w));
+    if (how.copied) {
+        const uint32_t each = args::few_own(how.tokens, p.gated, waves, usual);
+        how.shared += waves * args::few_shape(planes_of(view, w), each).bytes();
+    }
+    return how;
+}
+
+// Blocks go on to further tiles: one with all of a multiprocessor's threads that find registers.
+Status launch_few(Launcher& launcher, const View& view, const Tiled& p, const Activations& x, uint32_t rows) {
+    const DeviceReport& report = launcher.device().report();
+    const std::string module = module_of(view, p.parts[0].w);
+    const FewLaunch how = few_launch(view, p, rows, report);
+    args::TileArgs args = {};
+    args.step = view.step;
+    args.halves = static_cast<const uint16_t*>(x.prepared());
+    args.row_scales = x.row_scales();
+    args.accumulate = p.accumulate;
+    args.act = uint32_t(p.act);
+    args.tiles = set_parts(view, p.parts.first(p.gated ? 1 : p.parts.size()), how.across, args);
+    if (p.gated) {
+        const args::LinearArgs up = linear_args(view, p.parts[1], nullptr, false);
+        args.parts[1] = {up.w, up.y, up.bias, up.rows};
+    }
+    return launcher.launch(
+        module,
+        fmt::format("{}_{}_{}_{}", p.gated ? "gated" : "linear", how.copied ? "copied" : "few", how.tokens,
+                    module),
+        striding(std::min(args.tiles, report.multiprocessors * few_blocks(report)), how.threads, how.shared),
+        args);
+}
+
 args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Activations& x, Path path,
                        bool accumulate) {
     args::DotArgs args = {};
@@ -195,6 +258,7 @@ class AnyProduct : public HipKernel {
 protected:
     explicit AnyProduct(const Device& device) : report_(device.report()) {}
 
+    const DeviceReport& report() const { return report_; }
     Choices own_choices(uint64_t rows) const { return hip::own_choices(rows, report_); }
     OwnLaunch own_launch() const {
         return {chosen(RowClass::one, "blocks", most_own_blocks(report_)),
@@ -219,8 +283,8 @@ public:
         uint64_t results = 0;
         bool all_own = true, all_matrices = true;
         for (const Tensor& tensor : tensors_) {
-            const Path one = path_of(*tensor.format, tensor.shape.cols, 1),
-                       many = path_of(*tensor.format, tensor.shape.cols, kFewRows + 1);
+            const Path one = path_of(*tensor.format, tensor.shape.cols, 1, report()),
+                       many = path_of(*tensor.format, tensor.shape.cols, kMostFew + 1, report());
             results += tensor.shape.rows;
             all_own &= one == Path::dot_own || one == Path::floats_own;
             all_matrices &= many == Path::matrices;
@@ -234,16 +298,16 @@ public:
     Precision precision(uint64_t rows) const override {
         Precision all;
         for (const Tensor& tensor : tensors_)
-            all =
-                loosest(all, precision_of(path_of(*tensor.format, tensor.shape.cols, rows), *tensor.format));
+            all = loosest(all, precision_of(path_of(*tensor.format, tensor.shape.cols, rows, report()),
+                                            *tensor.format));
         return all;
     }
 
     uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
 
     bool takes_int8() const override {
-        return std::all_of(tensors_.begin(), tensors_.end(), [](const Tensor& tensor) {
-            return path_of(*tensor.format, tensor.shape.cols, 1) == Path::dot_own;
+        return std::all_of(tensors_.begin(), tensors_.end(), [this](const Tensor& tensor) {
+            return path_of(*tensor.format, tensor.shape.cols, 1, report()) == Path::dot_own;
         });
     }
     bool leaves_int8() const override { return tensors_.size() == 1 && takes_int8(); }
@@ -252,7 +316,7 @@ public:
         const uint32_t rows = view.rows_of(x_);
         std::vector<Path> paths;
         for (const Tensor& tensor : tensors_)
-            paths.push_back(path_of(*tensor.format, tensor.shape.cols, rows));
+            paths.push_back(path_of(*tensor.format, tensor.shape.cols, rows, report()));
         Activations x(x_, norm_);
         RL_TRY(x.prepare(launcher, view, paths));
         if (paired(rows, paths)) return launch_pair(launcher, view, x);
@@ -295,6 +359,8 @@ private:
                                    {parts, false, Act::silu, accumulate_, chosen(size, "tile_rows", 0),
                                     chosen(size, "tile_tokens", 0)},
                                    x, rows);
+        if (path == Path::few)
+            return launch_few(launcher, view, {parts, false, Act::silu, accumulate_}, x, rows);
         if (path == Path::floats || path == Path::tiles) {
             const args::LinearArgs args = linear_args(view, parts[0], x.floats(), accumulate_);
             return path == Path::tiles ? launch_tiles(launcher, module, args, rows)
@@ -340,6 +406,7 @@ public:
         const std::array<Part, 2> parts = {{{op_.gate, {}, op_.y}, {op_.up, {}, op_.y}}};
         if (way == Path::floats || way == Path::tiles) return launch_apart(launcher, view, x, parts, way);
         if (way == Path::matrices) return launch_matrices(launcher, view, {parts, true, op_.act}, x, rows);
+        if (way == Path::few) return launch_few(launcher, view, {parts, true, op_.act}, x, rows);
         args::DotArgs args = dot_args(view, parts, x, way, false);
         args.rows = args.parts[0].rows;
         args.act = uint32_t(op_.act);
@@ -347,7 +414,7 @@ public:
     }
 
 private:
-    Path path(uint64_t rows) const { return path_of(*tensor_.format, tensor_.shape.cols, rows); }
+    Path path(uint64_t rows) const { return path_of(*tensor_.format, tensor_.shape.cols, rows, report()); }
 
     Status launch_apart(Launcher& launcher, const View& view, const Activations& x,
                         std::span<const Part> parts, Path way) const {
@@ -371,14 +438,6 @@ private:
     Gated op_;
     Tensor tensor_;
 };
-
-// Bytes of a format's planes per eight units.
-args::Planes planes_of(const View& view, Weight w) {
-    args::Planes planes = {};
-    const uint32_t blocks = 256 / view.plan.weight(w).tensor.format->block;
-    for (uint32_t p = 0; p < 4; ++p) planes.bytes[p] = view.weights[w].layout->bytes[p] * blocks;
-    return planes;
-}
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include "backends/hip/runtime/executable.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace redline::hip {
 
@@ -73,11 +74,17 @@ enum class Path : uint8_t {
     floats_own,    // one row of it, normed by each block itself
     dot_own,       // one row, quantized to int8 by each block itself
     dot_prepared,  // few rows, quantized to int8 beforehand
+    few,           // some rows, halfs on matrix units, at the pace of the weights
     tiles,         // many rows, in f32
     matrices,      // many rows, halfs on matrix units
 };
 // `rows` of x; `cols` of the weight.
-Path path_of(const Format& format, uint64_t cols, uint64_t rows);
+Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceReport& report);
+// Tokens of a tile of kernels/few.h for so many rows: up to kMostFew.
+constexpr uint32_t kMostFew = 64;
+inline uint32_t few_tokens(uint64_t rows, const DeviceReport& report) {
+    return uint32_t(std::clamp<uint64_t>(std::bit_ceil(rows), report.fewest_tokens(), kMostFew));
+}
 Precision precision_of(Path path, const Format& format);
 // Shared memory for this many activations in int8; kMostShared at most.
 inline uint32_t own_bytes(uint64_t activations) {

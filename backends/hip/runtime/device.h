@@ -25,6 +25,9 @@ struct DeviceReport {
     uint32_t wave() const { return target.starts_with("gfx9") ? 64 : 32; }
     // gfxhost computes as if it had them.
     bool matrix_units() const { return !target.starts_with("gfx10"); }
+    // Tokens of a tile of kernels/few.h: those of a matrix of the units, or half of them where that is
+    // faster.
+    uint32_t fewest_tokens() const { return target.starts_with("sm_") || target == "gfxhost" ? 8 : 16; }
     // Of a block of the kernels in kernels/dot.h: wide blocks prepare their activations less often.
     uint32_t dot_threads() const { return target.starts_with("sm_") ? 512 : 256; }
     // Copies to shared memory while a kernel goes on, and starts a launch while the one before it ends.

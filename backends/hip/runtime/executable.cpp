@@ -105,7 +105,7 @@ HipExecutable::~HipExecutable() {
 
 // Kernels differ by how many rows there are, and blocks without a row cost time: so a few classes.
 uint32_t HipExecutable::row_class(uint32_t rows) const {
-    for (const uint32_t most : {1u, 2u, 4u, 8u, 32u, 128u, 512u})
+    for (const uint32_t most : {1u, 2u, 4u, 8u, 16u, 32u, 64u, 128u, 512u})
         if (rows <= most) return std::min(most, bound_.plan.max_rows);
     return bound_.plan.max_rows;
 }

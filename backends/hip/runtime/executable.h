@@ -113,7 +113,7 @@ public:
     std::span<const Scored> best() const override { return best_; }
 
 private:
-    static constexpr uint32_t kReplayedRows = 8;  // steps of so few rows are replayed
+    static constexpr uint32_t kReplayedRows = 64;  // steps of so few rows are replayed
 
     HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCaches& caches, Device& device,
                   Record mode);
