@@ -1,4 +1,5 @@
-// A request to a loaded model, and the events by which its answer comes. Nothing here knows of HTTP or of JSON.
+// A request to a loaded model, and the events by which its answer comes. Nothing here knows of HTTP or of
+// JSON.
 #pragma once
 
 #include "engine/generate.h"
@@ -31,9 +32,9 @@ struct AnswerCost {
 
 struct AnswerEnd {
     StopReason reason = StopReason::max_tokens;
-    std::string stop;   // the stop string found
+    std::string stop;       // the stop string found
     Token stop_token = -1;  // of AnswerRequest::stop_tokens, or the end of generation
-    Status problem;     // an error of the device or the sampler ends the answer
+    Status problem;         // an error of the device or the sampler ended the answer: its reason is broken
     bool device_lost = false;
     AnswerCost cost;
 };
