@@ -1,7 +1,6 @@
 #include "engine/generate.h"
 
-#include "engine/output_check.h"
-#include "text/tokens/text_stream.h"
+#include "engine/answer_writer.h"
 
 #include <algorithm>
 #include <chrono>
@@ -27,144 +26,74 @@ int32_t window(uint64_t context) {
     return int32_t(std::min<uint64_t>(context, uint64_t(std::numeric_limits<int32_t>::max())));
 }
 
-// Turns tokens into text for the sink.
-class TextOut {
-public:
-    TextOut(const std::vector<std::string>& stops, const TextSink& sink) : matcher_(stops), sink_(sink) {}
-
-    void push(const std::string& piece) { give(matcher_.push(characters_.push(piece))); }
-    void finish() {
-        give(matcher_.push(characters_.finish()));
-        if (!matcher_.matched()) give(matcher_.finish());
-    }
-    bool closed() const { return closed_; }
-    const StopMatcher& matcher() const { return matcher_; }
-    std::string take() { return std::move(text_); }
-
-private:
-    void give(const std::string& text) {
-        if (text.empty() || closed_) return;
-        text_ += text;
-        closed_ = sink_ && !sink_(text);
-    }
-
-    TextStream characters_;
-    StopMatcher matcher_;
-    const TextSink& sink_;
-    std::string text_;
-    bool closed_ = false;
-};
-
 class Loop {
 public:
     Loop(Session& session, Sampler& sampler, const GenerateOptions& options, const TextSink& sink,
          const std::atomic<bool>* cancel)
         : session_(session),
-          sampler_(sampler),
           options_(options),
+          sink_(sink),
           cancel_(cancel),
-          text_(options.stops, sink),
-          watch_(session.model().tokenizer().end_of_generation()) {}
+          writer_(session.model(), sampler, options) {}
 
     Result<Generation> run() {
-        std::optional<StopReason> reason = before_token();
+        Reason reason = before_token();
         while (!reason) {
             reason = RL_TRY(sample());
             if (!reason) reason = before_token();
             if (!reason) reason = RL_TRY(read());
         }
         if (out_.first_token_seconds > 0.0) out_.decode_seconds = since(first_) - shift_seconds_;
-        text_.finish();
-        out_.reason = text_.matcher().matched() ? StopReason::stop_string : *reason;
-        out_.stop = text_.matcher().match();
-        out_.text = text_.take();
+        out_.reason = writer_.finish(*reason);
+        give_text();
+        out_.tokens = writer_.tokens();
+        out_.logprobs = writer_.logprobs();
+        out_.hastened = writer_.hastened();
+        out_.stop = writer_.stop();
+        out_.fault = writer_.fault();
         return std::move(out_);
     }
 
 private:
-    using Reason = std::optional<StopReason>;
+    using Reason = AnswerWriter::Reason;
 
     Reason before_token() const {
         if (is_set(cancel_)) return StopReason::cancelled;
-        if (sampler_.finished()) return StopReason::end_of_generation;
-        if (options_.max_tokens >= 0 && out_.tokens.size() >= uint64_t(options_.max_tokens))
-            return StopReason::max_tokens;
-        return {};
+        return writer_.before_token();
     }
 
-    Result<Token> choose() {
-        if (!session_.best().empty()) return sampler_.sample(session_.best());
-        return sampler_.sample(session_.logits().first(session_.model().usable_vocab()));
-    }
-
-    // How many tokens may still come, including this one; the last is never read. Empty: any number.
     std::optional<uint64_t> room() const {
-        std::optional<uint64_t> room;
-        if (options_.when_full == WhenFull::stop) room = session_.context() - session_.position() + 1;
-        if (options_.max_tokens >= 0) {
-            const uint64_t left = uint64_t(options_.max_tokens) - out_.tokens.size();
-            room = std::min(room.value_or(left), left);
-        }
-        return room;
+        if (options_.when_full == WhenFull::shift) return {};
+        return session_.context() - session_.position() + 1;
     }
 
-    // Returns the chosen token, or one that leads to the end of the constraint when little room is left.
-    Result<Token> in_time(Token chosen) {
-        const std::optional<uint64_t> room = this->room();
-        if (!room || *room == 0) return chosen;
-        const Token token = RL_TRY(sampler_.in_time(chosen, *room - 1));
-        if (token == chosen) return token;
-        out_.hastened = true;
-        sampler_.advance(token);
-        return token;
-    }
-
-    Result<Token> next() {
-        if (forced_.empty() && options_.forced) forced_ = options_.forced();
-        if (forced_.empty()) return in_time(RL_TRY(choose()));
-        const Token token = forced_.front();
-        forced_.erase(forced_.begin());
-        sampler_.advance(token);
-        return token;
-    }
-
-    bool is_shown(Token token) const {
-        const std::vector<Token>& shown = options_.shown;
-        return options_.show_special || std::find(shown.begin(), shown.end(), token) != shown.end();
-    }
-
-    Status watch() {
-        const size_t usable = session_.model().usable_vocab();
-        RL_CHECK(!session_.best().empty() || session_.logits().size() >= usable,
-                 "generate needs the logits of a prompt");
-        const Token read = session_.tokens().back();
-        if (!session_.best().empty()) return watch_.see(read, session_.best(), usable, session_.device());
-        return watch_.see(read, session_.logits().first(usable), session_.device());
+    void give_text() {
+        const std::string text = writer_.take_text();
+        if (text.empty() || closed_) return;
+        out_.text += text;
+        closed_ = sink_ && !sink_(text);
     }
 
     // Chooses a token and outputs it.
     Result<Reason> sample() {
-        if (const Status sound = watch(); !sound) {
-            out_.fault = sound.error().message;
+        const size_t usable = session_.model().usable_vocab();
+        const bool all = session_.best().empty();
+        RL_CHECK(!all || session_.logits().size() >= usable, "generate needs the logits of a prompt");
+        const AnswerScores scores = {session_.tokens().back(),
+                                     all ? session_.logits().first(usable) : std::span<const float>(),
+                                     session_.best(), session_.device()};
+        const Reason reason = RL_TRY(writer_.next(scores, room()));
+        if (reason == StopReason::broken) {
             session_.rewind(0);
-            return Reason(StopReason::broken);
+            return reason;
         }
-        token_ = RL_TRY(next());
-        sampler_.accept(token_);
-        if (out_.tokens.empty()) {
+        if (out_.first_token_seconds == 0.0) {
             first_ = Clock::now();
             out_.first_token_seconds = since(start_);
         }
-        const Tokenizer& tokenizer = session_.model().tokenizer();
-        if (tokenizer.is_end_of_generation(token_)) return Reason(StopReason::end_of_generation);
-        out_.tokens.push_back(token_);
-        if (options_.logprobs >= 0)
-            out_.logprobs.push_back(token_logprobs(session_.logits().first(session_.model().usable_vocab()),
-                                                   token_, size_t(options_.logprobs)));
-        text_.push(tokenizer.piece_after(session_.tokens().back(), token_, is_shown(token_)));
-        if (text_.matcher().matched()) return Reason(StopReason::stop_string);
-        if (text_.closed()) return Reason(StopReason::sink_closed);
-        return Reason();
+        give_text();
+        if (!reason && closed_) return Reason(StopReason::sink_closed);
+        return reason;
     }
 
     // Reads the token, so that the next can be chosen.
@@ -174,10 +103,7 @@ private:
             if (options_.when_full == WhenFull::stop) return Reason(StopReason::context_full);
             done = shift();
         }
-        // At least two logits are needed to see how certain the model is.
-        const uint32_t wanted = options_.logprobs >= 0 ? 0 : sampler_.best_wanted();
-        const uint32_t best = wanted > 0 ? std::max(wanted, 2u) : 0;
-        if (done) done = session_.feed_for_best(token_, best, cancel_);
+        if (done) done = session_.feed_for_best(writer_.last(), writer_.best_wanted(), cancel_);
         if (!done && is_set(cancel_)) return Reason(StopReason::cancelled);
         if (!done) return done.error();
         out_.steps++;
@@ -198,14 +124,12 @@ private:
     }
 
     Session& session_;
-    Sampler& sampler_;
     const GenerateOptions& options_;
+    const TextSink& sink_;
     const std::atomic<bool>* cancel_;
-    TextOut text_;
-    OutputWatch watch_;
+    AnswerWriter writer_;
     Generation out_;
-    Token token_ = kNoToken;
-    std::vector<Token> forced_;
+    bool closed_ = false;  // the sink accepts no more
     const Clock::time_point start_ = Clock::now();
     Clock::time_point first_;  // when the first token came
     double shift_seconds_ = 0.0;

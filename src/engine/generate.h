@@ -27,7 +27,9 @@ enum class WhenFull : uint8_t { stop, shift };
 
 struct GenerateOptions {
     int64_t max_tokens = -1;         // -1: until another reason
+    uint64_t min_tokens = 0;         // no token that ends the generation is chosen before
     std::vector<std::string> stops;  // the text ends before the first stop string found
+    std::vector<Token> stop_tokens;  // end the generation like those that the tokenizer names
     bool show_special = false;       // control tokens are written out
     std::vector<Token> shown;        // control tokens that are written out in any case
     // Called before each token: if it returns tokens, they replace the model's choice.

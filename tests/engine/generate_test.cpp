@@ -106,6 +106,29 @@ TEST_CASE("generate: no more tokens than asked for, and none at all for 0") {
     CHECK(b.session->position() == 4);
 }
 
+TEST_CASE("generate: a stop token ends the text like those of the tokenizer, and is not part of it") {
+    Bed b = bed();
+    GenerateOptions options;
+    options.stop_tokens = {ChainModel::kLetterA + 4};
+    const Generation g = run(b, "a", options).generation;
+    CHECK(g.text == "bcd");
+    CHECK(g.reason == StopReason::end_of_generation);
+    CHECK(g.tokens.size() == 3);
+}
+
+TEST_CASE("generate: before so many tokens as are wanted at least, none is chosen that ends the text") {
+    Bed b = bed();
+    GenerateOptions options = at_most(12);
+    options.min_tokens = 8;
+    options.stop_tokens = {ChainModel::kLetterA + 4};
+    // The best token that does not end it follows in place of the stop token.
+    const Generation g = run(b, "a", options).generation;
+    CHECK(g.text.substr(0, 3) == "bcd");
+    CHECK(g.tokens.size() >= 8);
+    const Generation end = run(b, "!", options).generation;
+    CHECK(end.tokens.size() >= 8);
+}
+
 TEST_CASE("generate: the text ends before a stop string, of which nothing reaches the sink") {
     Bed b = bed();
     GenerateOptions options;
