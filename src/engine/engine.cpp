@@ -26,14 +26,16 @@ Result<EngineOptions> checked(EngineOptions options) {
     options.batch = uint32_t(std::min<uint64_t>(options.batch, options.context));
     options.outputs = std::min(std::max(options.outputs, options.sequences), options.batch);
     if (options.sequences == 0) return error("an engine for 0 sequences reads nothing");
-    if (options.pages == 0 && options.sequences > 1)
+    if (options.pages == 0 && options.sequences + options.kept > 1)
         options.pages = options.sequences * ((options.context + kPageRows - 1) / kPageRows);
     return options;
 }
 
 CacheSizing sizing(const EngineOptions& options) {
-    return {options.context,   options.batch, options.cache,
-            options.sequences, options.pages, options.sequences * CachePool::kStatesOfSequence};
+    // A sequence has its current states and snapshots, and in a step the states that this writes.
+    const uint32_t all = options.sequences + options.kept;
+    const uint32_t states = all * (1 + options.snapshots) + options.sequences;
+    return {options.context, options.batch, options.cache, all, options.pages, states};
 }
 
 // The plan for steps of at most so many rows; plans that share caches have the same cache sizes.
@@ -124,7 +126,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const EngineO
     engine->options_ = RL_TRY(checked(options));
     const Plan plan = RL_TRY(plan_of(model, engine->options_, 1));
     engine->looks_up_ = bool(plan.lookup);
-    engine->pool_ = std::make_shared<CachePool>(plan.caches, plan.sizing);
+    engine->pool_ = std::make_shared<CachePool>(plan.caches, plan.sizing, engine->options_.snapshots);
     const std::lock_guard turn(model.turns());
     RL_TRY(engine->load());
     return engine;
@@ -256,6 +258,37 @@ Status Engine::copy_page(Cache cache, uint32_t from, uint32_t to) {
     std::vector<std::byte> rows(page * info.row_bytes() * info.kv_heads);
     RL_TRY(caches_->read(cache, from * page, page, rows));
     return caches_->write(cache, to * page, page, rows);
+}
+
+// Rings have pages for all sequences. Null: there are no others.
+const CachePool::Pages* Engine::scarcest() const {
+    const CachePool::Pages* least = nullptr;
+    for (const CachePool::Pages& pages : pool_->pages_)
+        if (!pages.ring && (!least || pages.free.size() < least->free.size())) least = &pages;
+    return least;
+}
+
+Engine::PageCount Engine::pages() const {
+    const CachePool::Pages* least = scarcest();
+    return least ? PageCount{least->users.size(), least->free.size()} : PageCount();
+}
+
+uint64_t Engine::pages_of(std::span<const Sequence* const> sequences) const {
+    const CachePool::Pages* pages = scarcest();
+    if (!pages) return 0;
+    std::vector<bool> counted(pages->users.size());
+    for (const Sequence* sequence : sequences)
+        for (const uint32_t page : std::span(sequence->pages_).subspan(pages->first, pages->entries))
+            if (page != CachePool::kNoPage) counted[page] = true;
+    return uint64_t(std::count(counted.begin(), counted.end(), true));
+}
+
+bool Engine::has_pages(std::span<const Feed> feeds) const {
+    return std::all_of(pool_->pages_.begin(), pool_->pages_.end(), [&](const CachePool::Pages& pages) {
+        uint64_t wanted = 0;
+        for (const Feed& feed : feeds) wanted += feed.sequence->pages_wanted(pages, feed.tokens.size());
+        return wanted <= pages.free.size();
+    });
 }
 
 Status Engine::give_pages(std::span<const Feed> feeds) {

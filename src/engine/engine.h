@@ -14,8 +14,10 @@ struct EngineOptions {
     CacheType cache = CacheType::f16;
     Record record = Record::replay;
     bool fuse = true;
-    uint32_t sequences = 1;  // open at a time
-    uint64_t pages = 0;      // of kPageRows tokens, shared by all sequences; 0: enough for all of them, full
+    uint32_t sequences = 1;  // in a step at most
+    uint32_t kept = 0;       // so many more may be open
+    uint64_t pages = 0;      // of kPageRows tokens, shared by all; 0: enough for `sequences`, full
+    uint32_t snapshots = 2;  // of the states of a sequence, that feed() takes for rewinding
     // The places where the steps of the plan run; empty: where the model is placed. With placements the
     // engine loads the weights.
     std::vector<Placement> placements = {};
@@ -65,6 +67,21 @@ public:
     const MemoryNeed& memory() const { return memory_; }
     // The device that computes the logits.
     const DeviceInfo& device() const;
+
+    // The pages of the caches without a window, or of those that have the fewest free ones.
+    struct PageCount {
+        uint64_t all = 0, free = 0;
+    };
+    PageCount pages() const;
+    // How many of these pages some sequences have, each counted once.
+    uint64_t pages_of(std::span<const Sequence* const> sequences) const;
+    // True when there are pages for the feeds' tokens. A page that several of the feeds would write to counts
+    // once for each, which is one too many.
+    bool has_pages(std::span<const Feed> feeds) const;
+    // See rewinds_anywhere().
+    bool rewinds() const { return rewinds_anywhere(pool_->caches(), options_.context); }
+    // True when the device was lost, so that nothing works before reopen().
+    bool lost() const;
 
     // An error when as many sequences are open as the engine has room for.
     Result<Sequence> open_sequence();
@@ -118,7 +135,6 @@ private:
     void release();
     Status open_caches();
     Result<std::unique_ptr<CacheStore>> make_caches();
-    bool lost() const;
     Status check_open() const;
     Status try_step(std::span<const Feed> feeds, const Wanted& wanted);
     Status run(std::span<const Feed> feeds, const Wanted& wanted);
@@ -127,6 +143,7 @@ private:
     Status read_again(Sequence& sequence, const std::atomic<bool>* cancel);
     // Assigns the pages that the feeds will write to.
     Status give_pages(std::span<const Feed> feeds);
+    const CachePool::Pages* scarcest() const;
     Status copy_page(Cache cache, uint32_t from, uint32_t to);
     Status feed_alone(const Feed& feed, const std::atomic<bool>* cancel);
     friend class CacheFile;

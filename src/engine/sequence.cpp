@@ -10,8 +10,14 @@ uint64_t first_seen(const CacheInfo& cache, uint64_t position) {
     return cache.window > 0 && position + 1 > cache.window ? position + 1 - cache.window : 0;
 }
 
-CachePool::CachePool(std::span<const CacheInfo> caches, const CacheSizing& sizing)
-    : caches_(caches.begin(), caches.end()), sizing_(sizing) {
+bool rewinds_anywhere(std::span<const CacheInfo> caches, uint64_t context) {
+    return std::all_of(caches.begin(), caches.end(), [context](const CacheInfo& cache) {
+        return !cache.is_state() && (cache.window == 0 || cache.sequence_rows >= context);
+    });
+}
+
+CachePool::CachePool(std::span<const CacheInfo> caches, const CacheSizing& sizing, uint32_t snapshots)
+    : caches_(caches.begin(), caches.end()), sizing_(sizing), snapshots_(snapshots) {
     for (const CacheInfo& cache : caches)
         if (cache.is_state()) state_users_.resize(cache.capacity);
     if (sizing.pages == 0) return;
@@ -33,7 +39,8 @@ void CachePool::drop(Pages& pages, uint32_t& entry) {
     if (page != kNoPage && --pages.users[page] == 0) pages.free.push_back(page);
 }
 
-// A row is always free: no sequence holds more of them than kStatesOfSequence.
+// A row is always free: there are those of snapshots and current states for all sequences, and those that a
+// step writes.
 uint32_t CachePool::take_state() {
     if (state_users_.empty()) return kNoState;
     const auto free = std::find(state_users_.begin(), state_users_.end(), 0u);
@@ -78,14 +85,14 @@ Sequence& Sequence::operator=(Sequence&& other) {
 }
 
 void Sequence::take_snapshot(bool read) {
-    if (state_ == CachePool::kNoState) return;
+    if (state_ == CachePool::kNoState || pool_->snapshots_ == 0) return;
     if (!snapshots_.empty() && snapshots_.back().position == position()) {
         if (read || !snapshots_.back().read) return;
         pool_->drop_state(snapshots_.back().state);
         snapshots_.pop_back();
         return;
     }
-    if (snapshots_.size() == CachePool::kSnapshots) {
+    if (snapshots_.size() == pool_->snapshots_) {
         pool_->drop_state(snapshots_.front().state);
         snapshots_.erase(snapshots_.begin());
     }
@@ -108,6 +115,16 @@ void Sequence::drop_pages(uint64_t from_token) {
     }
 }
 
+uint64_t Sequence::pages_wanted(const CachePool::Pages& pages, uint64_t count) const {
+    const auto [first, last] = pages.written(position(), count);
+    uint64_t wanted = 0;
+    for (uint64_t page = first; page <= last; ++page) {
+        const uint32_t held = pages_[pages.first + page % pages.entries];
+        wanted += held == CachePool::kNoPage || pages.users[held] > 1 ? 1 : 0;
+    }
+    return wanted;
+}
+
 bool Sequence::holds_all_before(uint64_t position) const {
     return std::all_of(pool_->caches_.begin(), pool_->caches_.end(), [&](const CacheInfo& cache) {
         return cache.window == 0 || first_seen(cache, position) >= first_held(cache);
@@ -119,14 +136,23 @@ uint64_t Sequence::first_held(const CacheInfo& cache) const {
     return std::max(oldest_, written_ > cache.sequence_rows ? written_ - cache.sequence_rows : 0);
 }
 
+uint64_t Sequence::rewound(uint64_t count) const {
+    if (count >= tokens_.size()) return tokens_.size();
+    if (has_states()) {
+        const auto later = [count](const Snapshot& snapshot) { return snapshot.position > count; };
+        const auto latest = std::find_if_not(snapshots_.rbegin(), snapshots_.rend(), later);
+        count = latest == snapshots_.rend() ? 0 : latest->position;
+    }
+    return holds_all_before(count) ? count : 0;
+}
+
 uint64_t Sequence::rewind(uint64_t count) {
     if (count < tokens_.size()) {
+        tokens_.resize(rewound(count));
         while (!snapshots_.empty() && snapshots_.back().position > count) {
             pool_->drop_state(snapshots_.back().state);
             snapshots_.pop_back();
         }
-        if (has_states()) count = snapshots_.empty() ? 0 : snapshots_.back().position;
-        tokens_.resize(holds_all_before(count) ? count : 0);
         if (has_states()) pool_->drop_state(state_);
         if (has_states() && !tokens_.empty()) ++pool_->state_users_[state_ = snapshots_.back().state];
     }
@@ -181,8 +207,8 @@ Status PageChanges::give_entry(CachePool::Pages& pages, Sequence& sequence, uint
 
 Status PageChanges::give(Sequence& sequence, uint64_t position, uint64_t count) {
     for (CachePool::Pages& pages : pool_.pages_) {
-        const uint64_t first = position / kPageRows, last = (position + count - 1) / kPageRows;
-        for (uint64_t page = first; page <= std::min(last, first + pages.entries - 1); ++page)
+        const auto [first, last] = pages.written(position, count);
+        for (uint64_t page = first; page <= last; ++page)
             RL_TRY(give_entry(pages, sequence, pages.first + uint32_t(page % pages.entries)));
     }
     return {};

@@ -13,6 +13,10 @@ namespace redline {
 // The first token that a token at `position` attends to in a cache.
 uint64_t first_seen(const CacheInfo& cache, uint64_t position);
 
+// True when sequences of so many tokens can be rewound to any position: there are neither states nor windows
+// that forget.
+bool rewinds_anywhere(std::span<const CacheInfo> caches, uint64_t context);
+
 // The caches' layout, pages and rows of states that the sequences of an engine share. A page with several
 // users is never written to. A step reads a sequence's states from one row and writes them to another, so
 // that the old row is still valid when the step fails, or as a snapshot.
@@ -20,13 +24,12 @@ class CachePool {
 public:
     static constexpr uint32_t kNoPage = UINT32_MAX;
     static constexpr uint32_t kNoState = UINT32_MAX;
-    static constexpr uint32_t kSnapshots = 2;  // of a sequence
-    // State rows of a sequence: its current one, the one that a step writes, and snapshots.
-    static constexpr uint32_t kStatesOfSequence = 2 + kSnapshots;
 
-    CachePool(std::span<const CacheInfo> caches, const CacheSizing& sizing);
+    // `snapshots`: of the states of a sequence, at most.
+    CachePool(std::span<const CacheInfo> caches, const CacheSizing& sizing, uint32_t snapshots);
 
     std::span<const CacheInfo> caches() const { return caches_; }
+    bool has_states() const { return !state_users_.empty(); }
 
 private:
     friend class Sequence;
@@ -41,6 +44,13 @@ private:
         bool ring = false;            // positions wrap around to the first page
         std::vector<uint32_t> users;  // number of users, by page
         std::vector<uint32_t> free;   // a stack of free pages
+
+        // The first and the last of the pages that `count` tokens from a position on are written to; rings
+        // have page % entries.
+        std::pair<uint64_t, uint64_t> written(uint64_t position, uint64_t count) const {
+            const uint64_t begin = position / kPageRows, end = (position + count - 1) / kPageRows;
+            return {begin, std::min(end, begin + entries - 1)};
+        }
     };
     void drop(Pages& pages, uint32_t& entry);
     uint32_t take_state();  // kNoState where there are no states
@@ -48,6 +58,7 @@ private:
 
     std::vector<CacheInfo> caches_;
     CacheSizing sizing_;
+    uint32_t snapshots_;
     std::vector<Pages> pages_;           // empty: there is one sequence, which has the caches to itself
     std::vector<uint32_t> state_users_;  // number of users, by row
     uint32_t open_ = 0;                  // number of open sequences
@@ -67,6 +78,8 @@ public:
     // position of the latest snapshot up to `count`; where a windowed cache has overwritten rows that the
     // next token would attend to, it is 0.
     uint64_t rewind(uint64_t count);
+    // The result of rewind(), which it leaves undone.
+    uint64_t rewound(uint64_t count) const;
 
     // Another sequence of the same tokens. Both share their pages until one of them writes to a page, which
     // is copied then.
@@ -81,12 +94,14 @@ private:
     static Result<Sequence> open(std::shared_ptr<CachePool> pool);
     explicit Sequence(std::shared_ptr<CachePool> pool);
     void drop_pages(uint64_t from_token);
+    // How many pages `count` more tokens take from the pool: new ones, and copies of shared ones.
+    uint64_t pages_wanted(const CachePool::Pages& pages, uint64_t count) const;
     // True when a next token at this position would find all rows that it attends to.
     bool holds_all_before(uint64_t position) const;
     uint64_t first_held(const CacheInfo& cache) const;
-    bool has_states() const { return !pool_->state_users_.empty(); }
-    // Keeps the current states as a snapshot, replacing the oldest when there are kSnapshots. `read`: a
-    // prompt was read up to here; the snapshot is replaced when more of it follows.
+    bool has_states() const { return pool_->has_states(); }
+    // Keeps the current states as a snapshot, replacing the oldest when there are as many as may be. `read`:
+    // a prompt was read up to here; the snapshot is replaced when more of it follows.
     void take_snapshot(bool read);
     void drop_states();
 

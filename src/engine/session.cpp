@@ -5,7 +5,10 @@
 namespace redline {
 
 Result<Session> Session::create(const Model& model, const SessionOptions& options) {
-    std::unique_ptr<Engine> engine = RL_TRY(Engine::create(model, options));
+    return create(RL_TRY(Engine::create(model, options)));
+}
+
+Result<Session> Session::create(std::unique_ptr<Engine> engine) {
     Sequence sequence = RL_TRY(engine->open_sequence());
     return Session(std::move(engine), std::move(sequence));
 }

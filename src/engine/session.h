@@ -11,6 +11,7 @@ class Session {
 public:
     // Errors name the sizes of weights, cache and scratch beside the memory that the device offers.
     static Result<Session> create(const Model& model, const SessionOptions& options);
+    static Result<Session> create(std::unique_ptr<Engine> engine);
 
     const Model& model() const { return engine_->model(); }
     uint64_t context() const { return engine_->options().context; }

@@ -97,6 +97,10 @@ SessionOptions session_options(const HostOptions& options, const DeviceInfo& dev
     engine.batch = batch_of(options, device);
     engine.outputs = outputs;
     engine.cache = options.cache;
+    engine.sequences = options.sequences;
+    engine.kept = options.kept;
+    engine.snapshots = options.snapshots;
+    engine.pages = options.pages;
     engine.fuse = options.fuse;
     engine.record = options.record;
     return engine;

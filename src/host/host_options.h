@@ -77,6 +77,9 @@ struct HostOptions {
     // Computes prompts on the device by copying the weights of the CPU's layers there. Not set:
     // where that should be faster.
     std::optional<bool> streams = {};
+    // Sequences that share the caches, see EngineOptions.
+    uint32_t sequences = 1, kept = 0, snapshots = 2;
+    uint64_t pages = 0;
     bool fuse = true;
     Record record = Record::replay;
     KernelCheck kernel_check = KernelCheck::first_use;

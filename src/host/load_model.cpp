@@ -128,17 +128,22 @@ Result<uint64_t> choose_context(LoadedModel& loaded, const HostOptions& options)
     return uint64_t(options.context);
 }
 
+Result<std::unique_ptr<Engine>> open_engine(const LoadedModel& loaded, const HostOptions& options,
+                                            uint64_t context, uint32_t outputs) {
+    EngineOptions engine = session_options(options, loaded.device.backend->device(), context, outputs);
+    if (!loaded.split) return Engine::create(*loaded.model, engine);
+    Work loading(*options.notes, "loading");
+    engine.placements = loaded.split.placements;
+    engine.stream_rows = loaded.split.stream_rows;
+    engine.stream_expected = {loaded.split.cpu_row_seconds,
+                              [notes = options.notes](const std::string& slow) { notes->note(slow); }};
+    engine.progress = [&](uint64_t done, uint64_t total) { loading.update(done, total); };
+    return Engine::create(*loaded.model, engine);
+}
+
 Result<Session> open_session(const LoadedModel& loaded, const HostOptions& options, uint64_t context,
                              uint32_t outputs) {
-    SessionOptions session = session_options(options, loaded.device.backend->device(), context, outputs);
-    if (!loaded.split) return Session::create(*loaded.model, session);
-    Work loading(*options.notes, "loading");
-    session.placements = loaded.split.placements;
-    session.stream_rows = loaded.split.stream_rows;
-    session.stream_expected = {loaded.split.cpu_row_seconds,
-                               [notes = options.notes](const std::string& slow) { notes->note(slow); }};
-    session.progress = [&](uint64_t done, uint64_t total) { loading.update(done, total); };
-    return Session::create(*loaded.model, session);
+    return Session::create(RL_TRY(open_engine(loaded, options, context, outputs)));
 }
 
 }  // namespace redline

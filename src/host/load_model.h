@@ -25,6 +25,10 @@ Status place_model(LoadedModel& loaded, const HostOptions& options, uint64_t con
 // Inspects and places a model, all of it on one device and without a plan.
 Result<LoadedModel> load_model(const HostOptions& options);
 
+// An engine for a placed model; of a split one it loads the weights. `loaded` and the sink of notes have to
+// outlive it.
+Result<std::unique_ptr<Engine>> open_engine(const LoadedModel& loaded, const HostOptions& options,
+                                            uint64_t context, uint32_t outputs = 1);
 // A session of a placed model; of a split one it loads the weights. `loaded` and the sink of notes have to
 // outlive it.
 Result<Session> open_session(const LoadedModel& loaded, const HostOptions& options, uint64_t context,

@@ -228,6 +228,45 @@ TEST_CASE("engine: without free pages or sequences nothing is read, and what is 
     }
 }
 
+TEST_CASE("engine: further sequences can be kept beside those of a step, and pages are counted before it") {
+    for (const auto& backend : engine_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = must(Model::load(golden("models/llama3.gguf"), *backend, {kContext, {}}));
+        EngineOptions options = options_of(1, 4);
+        options.kept = 2;
+        const auto engine = must(Engine::create(model, options));
+        CHECK(engine->rewinds());
+        const std::vector<Token> tokens = random_tokens(model, 600, 1);
+        Sequence running = must(engine->open_sequence());
+        fed(*engine, running, std::span(tokens).first(300));
+        Sequence kept = must(running.fork()), other = must(engine->open_sequence());
+        CHECK_FALSE(engine->open_sequence().ok());
+        CHECK(engine->pages().all == 4);
+        CHECK(engine->pages().free == 2);
+        const Sequence* both[] = {&running, &kept};
+        CHECK(engine->pages_of(both) == 2);
+        const auto pages_for = [&](Sequence& sequence, size_t count) {
+            const Feed feed{&sequence, std::span(tokens).first(count)};
+            return engine->has_pages({&feed, 1});
+        };
+        // The fork's next token copies the page that both use; a second page is left.
+        CHECK(pages_for(kept, 1));
+        CHECK(pages_for(kept, 300));
+        CHECK_FALSE(pages_for(kept, 513));
+        CHECK(pages_for(other, 512));
+        CHECK_FALSE(pages_for(other, 513));
+        CHECK(kept.rewound(299) == 299);
+        CHECK(kept.position() == 300);
+        kept.rewind(0);
+        CHECK(pages_for(running, 212));
+        CHECK(engine->pages_of(both) == 2);
+        fed(*engine, other, std::span(tokens).first(512));
+        CHECK(engine->pages().free == 0);
+        CHECK(pages_for(running, 212));
+        CHECK_FALSE(pages_for(running, 213));
+    }
+}
+
 TEST_CASE("engine: sequences read their tokens again when the caches were lost") {
     const Files files;
     for (const auto& backend : engine_backends())
