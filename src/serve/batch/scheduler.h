@@ -13,12 +13,14 @@ namespace redline::serve {
 struct SchedulerOptions {
     uint32_t parallel = 4;    // requests that run at a time; others wait
     uint64_t context = 4096;  // most tokens of a request, its answer included
-    // Tokens that the caches hold for all requests together, kept beginnings included; 0: parallel * context.
+    // Tokens that the caches hold for all requests together, kept beginnings included; 0: parallel * context,
+    // and some for what is kept of models with states or windows.
     // max_tokens reserves none of them: where they run out, the youngest request is read again later.
     uint64_t cache_tokens = 0;
     uint32_t queue = 256;  // requests that wait at most
-    // Sequences that are kept for requests that begin alike; none: 0. Not set: 4 * parallel, at least 32; for
-    // models whose layers keep states or windows parallel, at least 4, as these take memory.
+    // Sequences that are kept for requests that begin alike; none: 0. Not set: 4 * parallel, at least 32.
+    // With states or windows, which take memory: 3 * parallel, as a conversation has one at the end of its
+    // first message, of its last, and of the answer; or fewer, so that the rest fits.
     std::optional<uint32_t> kept = {};
     // The share of the time that goes to prompts while others generate. A token of these then takes
     // 1 / (1 - share) of the time that it takes alone.

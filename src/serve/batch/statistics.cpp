@@ -11,6 +11,26 @@ void Histogram::add(double value) {
     ++count_;
 }
 
+void Statistics::count_end(StopReason reason) {
+    switch (reason) {
+        case StopReason::end_of_generation:
+        case StopReason::stop_string:
+            ++ended_stop;
+            break;
+        case StopReason::max_tokens:
+        case StopReason::context_full:
+            ++ended_length;
+            break;
+        case StopReason::cancelled:
+        case StopReason::sink_closed:
+            ++ended_cancelled;
+            break;
+        case StopReason::broken:
+            ++ended_error;
+            break;
+    }
+}
+
 uint32_t Statistics::running() const {
     return uint32_t(std::count_if(slots.begin(), slots.end(), [](const SlotState& slot) {
         return slot.doing != SlotState::Doing::idle;

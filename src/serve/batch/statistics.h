@@ -1,6 +1,8 @@
 // Counters of a scheduler, for metrics and for a list of what runs.
 #pragma once
 
+#include "engine/generate.h"
+
 #include <array>
 #include <cstdint>
 #include <span>
@@ -79,6 +81,7 @@ struct Statistics {
     Histogram step_tokens{Histogram::kTokens};
 
     uint32_t running() const;
+    void count_end(StopReason reason);
 };
 
 }  // namespace redline::serve

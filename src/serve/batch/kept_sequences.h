@@ -1,0 +1,55 @@
+// Sequences of requests that have ended, or of parts of prompts, kept for requests that begin alike. Their
+// pages are given up when they are needed, those used least recently first.
+#pragma once
+
+#include "engine/engine.h"
+
+#include <list>
+
+namespace redline::serve {
+
+inline uint64_t pages_for(uint64_t tokens) {
+    return (tokens + kPageRows - 1) / kPageRows;
+}
+
+// How many tokens of a prompt a sequence can serve, when it is forked and the fork rewound: at least one is
+// left to be read, for its logits.
+uint64_t served_by(const Sequence& sequence, std::span<const Token> prompt);
+// The length of the common beginning.
+uint64_t common_beginning(std::span<const Token> a, std::span<const Token> b);
+
+// Prompts are compared with every sequence kept: that takes microseconds, as most differ early, and unlike a
+// table of hashes of pages it finds common beginnings to the token.
+class KeptSequences {
+public:
+    // `rewinds`: a sequence serves all beginnings of its tokens, so that one of several alike is enough.
+    KeptSequences(size_t most, bool rewinds) : most_(most), rewinds_(rewinds) {}
+
+    struct Match {
+        std::list<Sequence>::iterator sequence;
+        uint64_t tokens = 0;  // of the prompt; 0: no sequence serves it
+    };
+    Match find(std::span<const Token> prompt);
+    // A sequence that begins with the match's tokens: a fork, or the sequence itself where nothing is lost.
+    Result<Sequence> take(const Match& match);
+    // Counts the shortest sequence that the text begins with as used, too: where sequences cannot be rewound,
+    // a conversation goes on from later ones, and a new one begins there.
+    void touch_first(std::span<const Token> text);
+
+    void add(Sequence sequence);
+    // Adds a fork; where it cannot be made, nothing.
+    void add_copy(const Sequence& sequence);
+    // Gives up pages of the sequence used least recently; false: none is kept.
+    bool give_up();
+    void clear() { sequences_.clear(); }
+    size_t size() const { return sequences_.size(); }
+
+private:
+    bool covered(const Sequence& shorter, const Sequence& longer) const;
+
+    size_t most_;
+    bool rewinds_;
+    std::list<Sequence> sequences_;  // the one used least recently first
+};
+
+}  // namespace redline::serve

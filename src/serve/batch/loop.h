@@ -1,0 +1,129 @@
+// The thread of a scheduler: it admits requests, runs steps, and hands their logits out.
+#pragma once
+
+#include "host/rescue.h"
+#include "serve/batch/kept_sequences.h"
+#include "serve/batch/prompt_pace.h"
+#include "serve/batch/request.h"
+#include "serve/batch/scheduler.h"
+#include "serve/batch/workers.h"
+
+#include <deque>
+
+namespace redline::serve {
+
+class Scheduler::Loop {
+public:
+    using Clock = Request::Clock;
+
+    static Result<std::unique_ptr<Loop>> create(LoadedModel& loaded, const HostOptions& host,
+                                                const SchedulerOptions& options);
+    ~Loop();
+
+    Submission submit(AnswerRequest asked);
+    void drain(std::chrono::milliseconds longest);
+    Health health() const;
+    Statistics statistics() const;
+    const Engine& engine() const { return *engine_; }
+    const DeviceInfo& device() const { return device_; }
+    const SchedulerOptions& options() const { return options_; }
+
+private:
+    using Waiting = std::deque<std::unique_ptr<Request>>;
+
+    // A part of a request's text that a step reads.
+    struct Part {
+        Request* request;
+        uint64_t tokens;
+    };
+    using Parts = std::vector<Part>;
+    // The sequence that a request goes on with: one that runs, or one that is kept.
+    struct Source {
+        uint64_t tokens = 0;  // 0: there is none
+        const Sequence* running = nullptr;
+        KeptSequences::Match kept = {};
+    };
+
+    Loop(LoadedModel& loaded, HostOptions host, const SchedulerOptions& options)
+        : loaded_(loaded),
+          host_(std::move(host)),
+          options_(options),
+          rescue_(loaded, host_),
+          pace_(options.prompt_share) {}
+    Status open();
+
+    // From the threads of others.
+    Submission refuse(Refusal why, std::string message, uint64_t tokens);
+    Submission check(const AnswerRequest& asked);
+
+    // The thread.
+    void run();
+    bool wait_for_work();
+    void take_submitted();
+    std::unique_ptr<Request> take_waiting(Waiting::iterator at);
+    void end_waiting(StopReason reason, const std::function<bool(Request&)>& which);
+    void end_cancelled();
+    void end_all(StopReason reason);
+    void leave(Request& request, StopReason reason);
+    void end(std::unique_ptr<Request> request, StopReason reason);
+    void publish();
+    void lose(const Error& loss);
+    void try_reopen();
+
+    // Admission.
+    void admit();
+    Source source_for(const Request& request);
+    bool has_room(const Request& request, const Source& source) const;
+    bool awaits(Request& request, uint64_t served);
+    void start(std::unique_ptr<Request> request, const Source& source);
+    std::vector<uint64_t> marks_of(const Request& request) const;
+    uint64_t kept_pages() const;
+
+    // Steps.
+    void iterate();
+    Parts generating();
+    void add_prompts(Parts& together, std::vector<Parts>& alone);
+    void step(Parts parts);
+    static std::vector<Feed> feeds_of(const Parts& parts);
+    void find_pages(Parts& parts);
+    void preempt(Request& request);
+    void step_went_wrong(const Parts& parts, const Error& problem);
+    void count(const Parts& parts, double seconds);
+    void keep_marked(const Parts& parts);
+    void choose(const Parts& parts);
+
+    LoadedModel& loaded_;
+    const HostOptions host_;
+    SchedulerOptions options_;
+    DeviceRescue rescue_;
+    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<Workers> workers_;
+    DeviceInfo device_;         // a copy, as the backend changes with a loss
+    uint64_t most_tokens_ = 0;  // of a request: the context, or all pages
+    bool mixes_ = false;        // steps of prompts and generated tokens together cost no more than apart
+
+    // Used by the thread alone.
+    Waiting waiting_;
+    std::vector<std::unique_ptr<Request>> running_;
+    std::optional<KeptSequences> kept_;
+    PromptPace pace_;
+    Statistics counted_;
+    uint64_t first_generating_ = 0;  // where the next step begins, when not all fit into one
+    std::optional<Error> loss_;      // set while there is no device
+    Clock::time_point next_try_;
+    std::chrono::seconds pause_{0};
+
+    mutable std::mutex mutex_;  // guards what follows
+    std::condition_variable wake_, ended_;
+    Waiting submitted_;
+    Statistics published_;
+    uint64_t refused_ = 0;
+    uint64_t number_ = 0;
+    size_t unstarted_ = 0;  // submitted, and not running yet
+    bool draining_ = false, lost_ = false, stopped_ = false;
+    Clock::time_point deadline_;
+    std::atomic<bool> abort_ = false;  // ends the step that runs
+    std::thread thread_;
+};
+
+}  // namespace redline::serve
