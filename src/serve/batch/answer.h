@@ -39,7 +39,7 @@ struct AnswerEnd {
     AnswerCost cost;
 };
 
-// Called on the thread that computes, in the order of the answer; they have to return at once.
+// Called by the thread that computes, in the order of the answer; they have to return at once.
 struct AnswerSink {
     std::function<void(uint64_t read, uint64_t prompt)> progress = {};  // of the prompt; may be missing
     std::function<void(AnswerPiece)> piece;
@@ -57,7 +57,8 @@ struct AnswerRequest {
     std::vector<Token> stop_tokens = {};
     bool show_special = false;
     std::vector<Token> shown = {};  // control tokens that are written out in any case
-    // Called before each token: tokens that replace the model's choice, as GenerateOptions::forced.
+    // Called before each token, by any thread: tokens that replace the model's choice, as
+    // GenerateOptions::forced.
     std::function<std::vector<Token>()> forced = {};
     int32_t logprobs = -1;     // so many of the likeliest with each token; -1: none
     bool cache_prompt = true;  // false: no pages of others are used, and none are left for others

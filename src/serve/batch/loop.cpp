@@ -97,6 +97,10 @@ void Scheduler::Loop::leave(Request& request, StopReason reason) {
 void Scheduler::Loop::end(std::unique_ptr<Request> request, StopReason reason) {
     AnswerEnd ended = request->close(reason, counted_);
     publish();
+    {
+        const std::lock_guard lock(mutex_);
+        --unfinished_;
+    }
     request->send(std::move(ended));
 }
 

@@ -119,7 +119,7 @@ private:
     Statistics published_;
     uint64_t refused_ = 0;
     uint64_t number_ = 0;
-    size_t unstarted_ = 0;  // submitted, and not running yet
+    size_t unstarted_ = 0, unfinished_ = 0;  // submitted, and not running yet, or not ended
     bool draining_ = false, lost_ = false, stopped_ = false;
     Clock::time_point deadline_;
     std::atomic<bool> abort_ = false;  // ends the step that runs

@@ -129,7 +129,7 @@ Submission Scheduler::Loop::submit(AnswerRequest asked) {
     };
     if (draining_) return refused(Refusal::draining, "the server is about to stop");
     if (lost_) return refused(Refusal::device_lost, "the device was lost and is being opened again");
-    if (unstarted_ >= options_.queue)
+    if (unfinished_ >= uint64_t(options_.parallel) + options_.queue)
         return refused(Refusal::queue_full,
                        fmt::format("{} requests are waiting, and no more may", unstarted_));
     Submission accepted;
@@ -139,6 +139,7 @@ Submission Scheduler::Loop::submit(AnswerRequest asked) {
     request->number = ++number_;
     submitted_.push_back(std::move(request));
     ++unstarted_;
+    ++unfinished_;
     lock.unlock();
     wake_.notify_one();
     return accepted;
