@@ -1,6 +1,8 @@
 // The choice of waiting requests that start, and with which tokens in their caches already.
 #include "serve/batch/loop.h"
 
+#include <algorithm>
+
 namespace redline::serve {
 
 namespace {
@@ -17,7 +19,7 @@ uint64_t Scheduler::Loop::kept_pages() const {
     std::vector<const Sequence*> running;
     for (const auto& request : running_)
         if (request->sequence) running.push_back(&*request->sequence);
-    const Engine::PageCount pages = engine_->pages();
+    const Engine::PageCount pages = count_pages();
     return pages.all - pages.free - engine_->pages_of(running);
 }
 

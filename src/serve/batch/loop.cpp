@@ -1,5 +1,7 @@
 #include "serve/batch/loop.h"
 
+#include <algorithm>
+
 namespace redline::serve {
 
 namespace {
@@ -111,7 +113,7 @@ void Scheduler::Loop::publish() {
                                          request->number, request->prompt_tokens(), request->position(),
                                          request->generated_tokens()};
     }
-    const Engine::PageCount pages = engine_->pages();
+    const Engine::PageCount pages = count_pages();
     counted_.pages = pages.all;
     counted_.page_tokens = kPageRows;
     counted_.pages_free = pages.free;
@@ -119,6 +121,12 @@ void Scheduler::Loop::publish() {
     counted_.sequences_kept = uint32_t(kept_->size());
     const std::lock_guard lock(mutex_);
     published_ = counted_;
+}
+
+Engine::PageCount Scheduler::Loop::count_pages() const {
+    Engine::PageCount pages = engine_->pages();
+    if (padding_ && pages.all > 0) --pages.all;
+    return pages;
 }
 
 // Ends what runs. What waits is served once the device is there again.

@@ -29,6 +29,9 @@ public:
     const SchedulerOptions& options() const { return options_; }
 
 private:
+    static constexpr Token kPaddingToken = 0;
+    static constexpr std::span<const Token> kPadding{&kPaddingToken, 1};
+
     using Waiting = std::deque<std::unique_ptr<Request>>;
 
     // A part of a request's text that a step reads.
@@ -70,6 +73,9 @@ private:
     void lose(const Error& loss);
     void try_reopen();
 
+    // The engine's pages but for the one of the padding.
+    Engine::PageCount count_pages() const;
+
     // Admission.
     void admit();
     Source source_for(const Request& request);
@@ -85,6 +91,7 @@ private:
     void add_prompts(Parts& together, std::vector<Parts>& alone);
     void step(Parts parts);
     static std::vector<Feed> feeds_of(const Parts& parts);
+    bool pads(const Parts& parts) const;
     void find_pages(Parts& parts);
     void preempt(Request& request);
     void step_went_wrong(const Parts& parts, const Error& problem);
@@ -106,6 +113,8 @@ private:
     Waiting waiting_;
     std::vector<std::unique_ptr<Request>> running_;
     std::optional<KeptSequences> kept_;
+    // Read beside a seeded request that would be alone in its step; it holds a page between steps.
+    std::optional<Sequence> padding_;
     PromptPace pace_;
     Statistics counted_;
     uint64_t first_generating_ = 0;  // where the next step begins, when not all fit into one

@@ -20,6 +20,7 @@ public:
     const std::shared_ptr<AnswerTicket>& ticket() const { return ticket_; }
     bool cancelled() const { return ticket_->cancelled(); }
     bool cached() const { return asked_.cache_prompt; }
+    bool seeded() const { return asked_.sampling.seed != kRandomSeed; }
     bool preempted() const { return cost_.preempted > 0; }
     uint64_t prompt_tokens() const { return prompt_tokens_; }
     uint64_t generated_tokens() const { return writer_.tokens().size(); }

@@ -1,7 +1,8 @@
 #include "serve/batch/scheduler.h"
 
-#include "memory/budget.h"
 #include "serve/batch/loop.h"
+
+#include <algorithm>
 
 namespace redline::serve {
 
@@ -24,6 +25,11 @@ Result<uint32_t> choose_kept(const LoadedModel& loaded, HostOptions host, uint64
         if (need.total() <= device.memory.bytes) break;
     }
     return host.kept;
+}
+
+// A row for each request, or for one and what pads its step.
+uint32_t outputs_of(const SchedulerOptions& options) {
+    return std::max(options.parallel, 2u);
 }
 
 Status check_options(const SchedulerOptions& options) {
@@ -56,19 +62,27 @@ Result<std::unique_ptr<Scheduler::Loop>> Scheduler::Loop::create(LoadedModel& lo
     if (chosen.sampling_threads == 0)
         chosen.sampling_threads =
             std::min({8u, options.parallel - 1, std::max(std::thread::hardware_concurrency(), 1u) - 1});
-    RL_TRY(place_model(loaded, sized, chosen.context, options.parallel));
+    if (device.threads > 0) {  // see pads()
+        ++sized.kept;
+        sized.pages = 1 + (sized.pages > 0 ? sized.pages : options.parallel * pages_for(chosen.context));
+    }
+    RL_TRY(place_model(loaded, sized, chosen.context, outputs_of(chosen)));
     std::unique_ptr<Loop> loop(new Loop(loaded, std::move(sized), chosen));
     RL_TRY(loop->open());
     return loop;
 }
 
 Status Scheduler::Loop::open() {
-    engine_ = RL_TRY(open_engine(loaded_, host_, options_.context, options_.parallel));
+    engine_ = RL_TRY(open_engine(loaded_, host_, options_.context, outputs_of(options_)));
     kept_.emplace(*options_.kept, engine_->rewinds());
     workers_ = std::make_unique<Workers>(options_.sampling_threads);
     device_ = engine_->device();
     mixes_ = device_.threads > 0;
-    const uint64_t pages = engine_->pages().all;
+    if (mixes_) {
+        padding_ = RL_TRY(engine_->open_sequence());
+        RL_TRY(engine_->step(std::vector<Feed>{{&*padding_, kPadding}}, {}));
+    }
+    const uint64_t pages = count_pages().all;
     most_tokens_ = pages > 0 ? std::min(options_.context, pages * kPageRows) : options_.context;
     options_.cache_tokens = pages * kPageRows;
     counted_.slots.resize(options_.parallel);

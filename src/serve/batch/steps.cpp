@@ -1,6 +1,8 @@
 // The steps of a scheduler: one token of each request that generates, and parts of prompts.
 #include "serve/batch/loop.h"
 
+#include <algorithm>
+
 namespace redline::serve {
 
 namespace {
@@ -47,6 +49,7 @@ void Scheduler::Loop::add_prompts(Parts& together, std::vector<Parts>& alone) {
         states.push_back({request->left(), request->passed_over});
     }
     uint64_t budget = pace_.rows(generating, batch), room = batch - generating, read = 0;
+    if (padding_ && room > 1) --room;  // see pads()
     for (const size_t i : prompt_order(states)) {
         Request& request = *readers[i];
         uint64_t tokens = std::min(request.left(), mixes_ ? std::min(budget, room) : budget);
@@ -103,14 +106,26 @@ void Scheduler::Loop::find_pages(Parts& parts) {
     }
 }
 
+// True when the step gets a row of another sequence, so that a seeded request has the same kernels as beside
+// others: for one row, or one row of outputs, there are kernels that round differently.
+bool Scheduler::Loop::pads(const Parts& parts) const {
+    return padding_ && parts.size() == 1 && parts[0].request->seeded();
+}
+
 void Scheduler::Loop::step(Parts parts) {
     find_pages(parts);
     if (parts.empty()) return;
     for (const Part& part : parts) part.request->reads();
-    const bool one = parts.size() == 1 && parts[0].tokens == 1;
-    const uint32_t best = one ? parts[0].request->best_wanted() : 0;
+    std::vector<Feed> feeds = feeds_of(parts);
+    uint32_t best = 0;
+    if (pads(parts)) {
+        padding_->rewind(0);
+        feeds.push_back({&*padding_, kPadding});
+    } else if (parts.size() == 1 && parts[0].tokens == 1) {
+        best = parts[0].request->best_wanted();
+    }
     const auto begin = Clock::now();
-    const Status done = engine_->step(feeds_of(parts), {.best = best, .cancel = &abort_});
+    const Status done = engine_->step(feeds, {.best = best, .cancel = &abort_});
     if (!done) return step_went_wrong(parts, done.error());
     count(parts, std::chrono::duration<double>(Clock::now() - begin).count());
     keep_marked(parts);
