@@ -54,9 +54,10 @@ enum class Health : uint8_t {
 
 // Requests do not see each other, but kernels of other numbers of rows round differently, which in the end
 // changes a seeded answer of a real model. On the CPU the steps of a request with a seed have two rows at
-// least: dense models then give the same bits alone and beside seven others. With experts, and with states
-// whose prompts were cut elsewhere, logits differ in the sixth digit, and 640 tokens were the same
-// (2026-11-29, avx2). On GPUs nothing is done for it.
+// least, so that dense models give the same bits alone and beside seven others where their prompts are short.
+// Long prompts are read in other parts beside others, and round by these: of eight answers of SmolLM2 (Q4_1)
+// eight were the same with prompts of 30 tokens, seven with 280 (2026-11-29, avx2). Experts and states round
+// by what else is in a step, too. On GPUs nothing is done for it.
 class Scheduler {
 public:
     // Places an inspected model for so many requests, which plans the memory of their caches, and starts the
