@@ -74,7 +74,6 @@ private:
         }
         request.ignore_eos = true;
         request.max_tokens = int64_t(load_.gen);
-        request.sampling.seed = 1;
         auto last = std::make_shared<Clock::time_point>(Clock::now());
         request.sink.piece = [this, last, first = true](const serve::AnswerPiece&) mutable {
             const std::lock_guard lock(mutex_);
