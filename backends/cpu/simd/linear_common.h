@@ -5,6 +5,8 @@
 
 #include "linear.h"
 
+#include <utility>
+
 #define RL_ALWAYS_INLINE __attribute__((always_inline))
 
 namespace redline::cpu {
@@ -15,12 +17,17 @@ struct Index {
     constexpr RL_ALWAYS_INLINE operator int() const { return kValue; }
 };
 
+template <class Body, int kBegin, int... kAt>
+RL_ALWAYS_INLINE inline void unroll_each(Body& body, std::integer_sequence<int, kAt...>, Index<kBegin>) {
+    (body(Index<kBegin + kAt>{}), ...);
+}
+
+// Calls body(Index<kBegin>{}) .. body(Index<kEnd - 1>{}). All calls are in one function: were each inlined
+// into the one before it, the compiler would optimise the last of n calls n times.
 template <int kBegin, int kEnd, class Body>
 RL_ALWAYS_INLINE inline void unroll(Body&& body) {
-    if constexpr (kBegin < kEnd) {
-        body(Index<kBegin>{});
-        unroll<kBegin + 1, kEnd>(body);
-    }
+    if constexpr (kBegin < kEnd)
+        unroll_each(body, std::make_integer_sequence<int, kEnd - kBegin>{}, Index<kBegin>{});
 }
 
 // A pointer of unknown origin: loads through it are not moved out of a loop. Hoisted, the activations of a
