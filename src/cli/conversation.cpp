@@ -1,8 +1,8 @@
 #include "cli/conversation.h"
 
-#include "cli/answer_text.h"
 #include "cli/text_size.h"
 #include "json/json.h"
+#include "text/chat/answer_text.h"
 #include "text/tokens/unicode.h"
 
 #include <algorithm>

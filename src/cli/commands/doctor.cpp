@@ -1,4 +1,5 @@
 // redline doctor: what is wrong with this machine for running models, and what mends it.
+#include "cli/options/options.h"
 #include "cli/report.h"
 #include "cli/surroundings.h"
 #include "cli/terminal/terminal.h"

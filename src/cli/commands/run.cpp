@@ -1,6 +1,5 @@
 // redline run: one prompt in, one text out.
 #include "base/file.h"
-#include "cli/answer_text.h"
 #include "cli/commands/run_notes.h"
 #include "cli/commands/run_options.h"
 #include "cli/demo_model.h"
@@ -15,6 +14,7 @@
 #include "host/rescue.h"
 #include "json/json.h"
 #include "memory/budget.h"
+#include "text/chat/answer_text.h"
 #include "text/chat/tool_calls.h"
 #include "text/tokens/unicode.h"
 

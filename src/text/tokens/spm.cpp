@@ -6,7 +6,7 @@
 namespace redline {
 namespace {
 
-constexpr size_t kLongestPiece = size_t(1) << 31;  // bytes; a longer one is cut, so that indices fit 32 bits
+constexpr size_t kLongestText = size_t(1) << 31;  // bytes; a longer one is cut, so that indices fit 32 bits
 
 // The length that a lead byte announces, cut at the end of the text. Malformed bytes are separate symbols, or
 // parts of one: their tokens are the bytes either way.
@@ -68,7 +68,7 @@ void Spm::encode(const Vocabulary& vocabulary, std::string_view text, std::vecto
             while (spaced.compare(at, kSpaceSymbol.size(), kSpaceSymbol) == 0) at += kSpaceSymbol.size();
             end = std::min(end, spaced.find(kSpaceSymbol, at));
         }
-        end = std::min(end, begin + kLongestPiece);
+        end = std::min(end, begin + kLongestText);
         cache.append(std::string_view(spaced).substr(begin, end - begin), out, piece);
         begin = end;
     }

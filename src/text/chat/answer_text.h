@@ -1,11 +1,11 @@
-// The text of an answer on its way to the user: what the model thinks and what it says, apart.
+// The text of an answer on its way to the user: the reasoning and the answer itself, apart.
 #pragma once
 
 #include "text/chat/reasoning.h"
 
 #include <functional>
 
-namespace redline::cli {
+namespace redline {
 
 class AnswerText {
 public:
@@ -18,6 +18,8 @@ public:
     // False: no more is wanted.
     bool push(std::string_view text);
     void finish();
+    // True while the model reasons.
+    bool in_reasoning() const { return splitter_ && splitter_->reasoning(); }
 
     // For GenerateOptions::forced: what ends the reasoning after so many tokens; 0: at once.
     std::function<std::vector<Token>()> reasoning_limit(const Tokenizer& tokenizer, uint64_t budget);
@@ -37,4 +39,4 @@ private:
     bool cut_ = false;
 };
 
-}  // namespace redline::cli
+}  // namespace redline

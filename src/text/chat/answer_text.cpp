@@ -1,6 +1,6 @@
-#include "cli/answer_text.h"
+#include "text/chat/answer_text.h"
 
-namespace redline::cli {
+namespace redline {
 
 AnswerText::AnswerText(const std::optional<ReasoningMarks>& marks, std::string_view scaffold, Show show)
     : marks_(marks), show_(std::move(show)) {
@@ -27,11 +27,11 @@ void AnswerText::finish() {
 
 std::function<std::vector<Token>()> AnswerText::reasoning_limit(const Tokenizer& tokenizer, uint64_t budget) {
     return [this, &tokenizer, budget, used = uint64_t(0)]() mutable -> std::vector<Token> {
-        if (!splitter_ || !splitter_->reasoning() || used++ < budget) return {};
+        if (!in_reasoning() || used++ < budget) return {};
         used = 0;
         cut_ = true;
         return tokenizer.encode(marks_->closing(), {.add_special = false, .parse_special = true});
     };
 }
 
-}  // namespace redline::cli
+}  // namespace redline
