@@ -83,12 +83,12 @@ TEST_CASE("infill: texts that have no room are cut at their far ends, a quarter 
     const Tokenizer tokenizer = make(vocabulary);
     const InfillTokens markers = infill_tokens(vocabulary.metadata(), tokenizer);
     const auto written = [&](size_t before, size_t behind, uint64_t context) {
-        const cli::FimTexts texts = {std::string(before - 1, 'x') + "y", "z" + std::string(behind - 1, 'x')};
-        return cli::write_fim(tokenizer, markers, texts, true, context, 10).value();
+        const FimTexts texts = {std::string(before - 1, 'x') + "y", "z" + std::string(behind - 1, 'x')};
+        return write_fim(tokenizer, markers, texts, true, context, 10).value();
     };
     CHECK(written(20, 20, 53).tokens.size() == 43);
     CHECK(written(20, 20, 53).cut.empty());
-    const cli::FimPrompt cut = written(100, 100, 53);
+    const FimPrompt cut = written(100, 100, 53);
     CHECK(cut.tokens.size() == 43);
     CHECK(has(cut.cut, "its last 30 of 100 tokens, the text behind it to its first 10 of 100"));
     const std::string text = tokenizer.decode(cut.tokens, true);

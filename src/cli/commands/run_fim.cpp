@@ -66,11 +66,6 @@ Result<FimTexts> split_at(const Place& place, const std::string& text) {
     return FimTexts{text.substr(0, at), text.substr(at)};
 }
 
-std::string name_of(const Tokenizer& tokenizer, Token token, std::string_view marker) {
-    return token == kNoToken ? fmt::format("no {} marker", marker)
-                             : fmt::format("{} {}", marker, printable(tokenizer.raw_text(token)));
-}
-
 }  // namespace
 
 Status check_fim_place(const std::string& text) {
@@ -95,46 +90,6 @@ Result<FimTexts> read_fim(const FimSource& source, bool escapes, std::vector<Str
         find_stray_bytes(texts.suffix, "the text behind the gap", *stray);
     }
     return texts;
-}
-
-uint64_t fim_room(uint64_t context, int64_t max_tokens) {
-    return max_tokens < 0 ? context / 8 : std::min(uint64_t(max_tokens), context / 2);
-}
-
-Result<FimPrompt> write_fim(const Tokenizer& tokenizer, const InfillTokens& markers, const FimTexts& texts,
-                            bool add_bos, uint64_t context, uint64_t room) {
-    if (!markers.whole())
-        return error(
-            "the model cannot fill in the middle: its tokenizer has {}, {} and {}; models for code such as "
-            "Qwen2.5-Coder can",
-            name_of(tokenizer, markers.prefix, "prefix"), name_of(tokenizer, markers.suffix, "suffix"),
-            name_of(tokenizer, markers.middle, "middle"));
-    std::vector<Token> prefix = tokenizer.encode(texts.prefix, {.add_special = false});
-    std::vector<Token> suffix = tokenizer.encode(texts.suffix, {.add_special = false});
-    const bool bos = add_bos && tokenizer.adds_bos();
-    const uint64_t fixed = room + 3 + (bos ? 1 : 0);
-    const uint64_t budget = context > fixed ? context - fixed : 0;
-    FimPrompt out;
-    if (prefix.size() + suffix.size() > budget) {
-        // A quarter for the suffix, and what one of them does not need for the other.
-        const uint64_t behind =
-            std::min<uint64_t>(suffix.size(), std::max(budget / 4, budget - std::min(budget, prefix.size())));
-        const uint64_t before = budget - behind;
-        out.cut = fmt::format(
-            "the text before the gap is cut to its last {} of {} tokens, the text behind it to its first {} "
-            "of "
-            "{}: the context of {} has no room for more; -c N makes it larger",
-            before, prefix.size(), behind, suffix.size(), context);
-        prefix.erase(prefix.begin(), prefix.end() - ptrdiff_t(before));
-        suffix.resize(behind);
-    }
-    if (bos) out.tokens.push_back(tokenizer.bos());
-    out.tokens.push_back(markers.prefix);
-    out.tokens.insert(out.tokens.end(), prefix.begin(), prefix.end());
-    out.tokens.push_back(markers.suffix);
-    out.tokens.insert(out.tokens.end(), suffix.begin(), suffix.end());
-    out.tokens.push_back(markers.middle);
-    return out;
 }
 
 }  // namespace redline::cli

@@ -1,4 +1,5 @@
-// Fill in the middle: the tokens that mark the parts of such a prompt, and their names in various models.
+// Fill in the middle (FIM): the tokens that mark the parts of such a prompt, their names in various models, and
+// the prompt by which a model that was trained for it writes what belongs into a gap.
 #pragma once
 
 #include "text/tokens/tokenizer.h"
@@ -28,5 +29,24 @@ struct InfillTokens {
 
 // Finds the tokens by the file's keys, newer and older ones, or by the texts above.
 InfillTokens infill_tokens(const Metadata& metadata, const Tokenizer& tokenizer);
+
+// The text that stands before a gap, and the text behind it.
+struct FimTexts {
+    std::string prefix;
+    std::string suffix;
+};
+
+struct FimPrompt {
+    std::vector<Token> tokens;
+    std::string cut;  // a sentence, where not all of both texts has room
+};
+
+// Prefix and suffix between the tokenizer's markers, in the order that llama.cpp writes: prefix, suffix,
+// middle. Both are cut at their far ends to leave `room` tokens of the context to the answer. An error where
+// the model has no such markers.
+Result<FimPrompt> write_fim(const Tokenizer& tokenizer, const InfillTokens& markers, const FimTexts& texts,
+                            bool add_bos, uint64_t context, uint64_t room);
+// The tokens that an answer is left: what was asked for, or an eighth of the context.
+uint64_t fim_room(uint64_t context, int64_t max_tokens);
 
 }  // namespace redline
