@@ -234,17 +234,24 @@ Result<Json> check_tools(const Json& tools, const std::string& name) {
 }  // namespace
 
 Result<ChatRequest> read_messages(std::string_view text, const std::string& name, Notes& notes) {
-    Json all = RL_TRY(parse_named(text, name));
-    ChatRequest request;
+    const Json all = RL_TRY(parse_named(text, name));
     if (all.is_object()) {
-        if (all.contains("tools") && !all["tools"].is_null())
-            request.tools = RL_TRY(check_tools(all["tools"], name + ": tools"));
         std::vector<std::string> others;
         for (const auto& [key, value] : all.items())
             if (key != "messages" && key != "tools" && key != "model") others.push_back(printable(key));
         if (!others.empty())
             notes.note(fmt::format("{}: {} {} not read here; options say such things", name,
                                    fmt::join(others, ", "), others.size() == 1 ? "is" : "are"));
+    }
+    return read_conversation(all, name);
+}
+
+Result<ChatRequest> read_conversation(const Json& conversation, const std::string& name, bool answered) {
+    ChatRequest request;
+    Json all = conversation;
+    if (all.is_object()) {
+        if (all.contains("tools") && !all["tools"].is_null())
+            request.tools = RL_TRY(check_tools(all["tools"], name + ": tools"));
         all = all.contains("messages") ? Json(all["messages"]) : Json();
     }
     if (!all.is_array() || all.empty())
@@ -257,7 +264,7 @@ Result<ChatRequest> read_messages(std::string_view text, const std::string& name
         RL_TRY(check_message(all[i], where));
         RL_TRY(links.link(all[i], where));
     }
-    if (text_of(all.back(), "role") == "assistant")
+    if (answered && text_of(all.back(), "role") == "assistant")
         return error("{}: messages[{}], the last, is the assistant's; a user's or a tool's is answered", name,
                      all.size() - 1);
     request.messages = std::move(all);
@@ -265,7 +272,10 @@ Result<ChatRequest> read_messages(std::string_view text, const std::string& name
 }
 
 Result<Json> read_tools(std::string_view text, const std::string& name) {
-    const Json tools = RL_TRY(parse_named(text, name));
+    return read_functions(RL_TRY(parse_named(text, name)), name);
+}
+
+Result<Json> read_functions(const Json& tools, const std::string& name) {
     return check_tools(tools, name);
 }
 
