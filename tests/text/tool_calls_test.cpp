@@ -474,3 +474,22 @@ TEST_CASE("tool calls: values between marks have the types of the schema") {
     CHECK(value("a>b", "x") == R"(|mark{"a>b":"x"})");
     CHECK(value("unknown", "x > 1") == R"(|mark{"unknown":"x > 1"})");
 }
+
+TEST_CASE("call watch: text before a call is certain at once, whatever pieces it comes in") {
+    const auto watched = [](std::string_view answer, size_t step) {
+        CallWatch watch;
+        std::string certain;
+        for (size_t at = 0; at < answer.size(); at += step) certain += watch.push(answer.substr(at, step));
+        return certain;
+    };
+    for (const size_t step : {1, 2, 5, 100}) {
+        CAPTURE(step);
+        CHECK(watched("I look. <tool_call>{\"name\": \"now\"}</tool_call>", step) == "I look. ");
+        CHECK(watched("a < b, and <b>bold</b>.", step) == "a < b, and <b>bold</b>.");
+        CHECK(watched("  {\"name\": \"now\", \"arguments\": {}}", step) == "");
+        CHECK(watched("```json\n{}\n```", step) == "");
+        CHECK(watched("Actually, no.", step) == "Actually, no.");
+        // A mark that has begun at the end may go on.
+        CHECK(watched("so <tool", step) == "so ");
+    }
+}

@@ -26,6 +26,9 @@ const CallForm* find_form(std::string_view text, size_t& at) {
     return first;
 }
 
+// The beginnings of answers that read_bare() may take for calls.
+constexpr std::string_view kBareBeginnings[] = {"{", "[", "Action:", "```"};
+
 void note_slips(const CallReader& reader, ParsedAnswer& out) {
     if (!reader.slips().empty())
         out.notes.push_back(
@@ -95,6 +98,39 @@ ParsedAnswer parse_tool_calls(std::string_view answer, const Json& tools) {
     for (size_t i = 0; i < out.calls.size(); ++i)
         if (out.calls[i].id.empty()) out.calls[i].id = fmt::format("call_{}", i + 1);
     return out;
+}
+
+std::string CallWatch::push(std::string_view text) {
+    waiting_ += text;
+    if (state_ == State::start) {
+        const std::string_view seen = std::string_view(waiting_).substr(
+            std::min(waiting_.find_first_not_of(kCallSpaces), waiting_.size()));
+        if (seen.empty()) return {};
+        bool may_be = false;
+        for (const std::string_view bare : kBareBeginnings) {
+            if (seen.starts_with(bare)) state_ = State::held;
+            may_be = may_be || bare.starts_with(seen);
+        }
+        if (state_ == State::start && may_be) return {};
+        if (state_ == State::start) state_ = State::text;
+    }
+    if (state_ == State::held) return {};
+    size_t at = 0;
+    if (find_form(waiting_, at)) state_ = State::held;
+    // The longest end that may still become a mark.
+    if (state_ != State::held) {
+        at = waiting_.size();
+        for (const ChatFamily& family : chat_families())
+            for (const CallForm& form : family.calls.forms)
+                for (size_t length = std::min(waiting_.size(), form.mark.size()); length > 0; --length)
+                    if (waiting_.ends_with(form.mark.substr(0, length))) {
+                        at = std::min(at, waiting_.size() - length);
+                        break;
+                    }
+    }
+    std::string certain = waiting_.substr(0, at);
+    waiting_.erase(0, at);
+    return certain;
 }
 
 std::vector<Token> tool_call_tokens(const Tokenizer& tokenizer) {

@@ -28,6 +28,19 @@ struct ParsedAnswer {
 // mended; one that cannot be read stays text.
 ParsedAnswer parse_tool_calls(std::string_view answer, const Json& tools);
 
+// The part of an answer that certainly stands before all calls, while the answer comes. Whether the rest is
+// calls is known at its end.
+class CallWatch {
+public:
+    // The text that is certain now.
+    std::string push(std::string_view text);
+
+private:
+    enum class State : uint8_t { start, text, held };
+    State state_ = State::start;
+    std::string waiting_;  // may become a mark, or an answer that is nothing but a call
+};
+
 // The control tokens that mark calls; they have to be written out (GenerateOptions::shown) to be seen.
 std::vector<Token> tool_call_tokens(const Tokenizer& tokenizer);
 

@@ -49,7 +49,8 @@ Result<FimPrompt> write_fim(const Tokenizer& tokenizer, const InfillTokens& mark
         return error(
             "the model cannot fill in the middle: its tokenizer has {}, {} and {}; models for code such as "
             "Qwen2.5-Coder can",
-            marker_name(tokenizer, markers.prefix, "prefix"), marker_name(tokenizer, markers.suffix, "suffix"),
+            marker_name(tokenizer, markers.prefix, "prefix"),
+            marker_name(tokenizer, markers.suffix, "suffix"),
             marker_name(tokenizer, markers.middle, "middle"));
     std::vector<Token> prefix = tokenizer.encode(texts.prefix, {.add_special = false});
     std::vector<Token> suffix = tokenizer.encode(texts.suffix, {.add_special = false});

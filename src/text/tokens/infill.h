@@ -1,5 +1,5 @@
-// Fill in the middle (FIM): the tokens that mark the parts of such a prompt, their names in various models, and
-// the prompt by which a model that was trained for it writes what belongs into a gap.
+// Fill in the middle (FIM): the tokens that mark the parts of such a prompt, their names in various models,
+// and the prompt by which a model that was trained for it writes what belongs into a gap.
 #pragma once
 
 #include "text/tokens/tokenizer.h"
