@@ -1,0 +1,131 @@
+// GET /metrics: counters in Prometheus' text form, under llama-server's names and vLLM's.
+#include "serve/api/native.h"
+
+namespace redline::serve {
+
+namespace {
+
+class MetricsText {
+public:
+    explicit MetricsText(const std::string& model) {
+        for (const char c : model)
+            if (c == '\\' || c == '"')
+                model_ += {'\\', c};
+            else if (c != '\n')
+                model_ += c;
+    }
+
+    void plain(std::string_view name, std::string_view type, std::string_view help, double value) {
+        head("llamacpp:", name, type, help);
+        text_ += fmt::format("llamacpp:{} {}\n", name, value);
+    }
+    void labelled(std::string_view name, std::string_view type, std::string_view help, double value,
+                  std::string_view label = {}) {
+        head("vllm:", name, type, help);
+        text_ += fmt::format("vllm:{}{{model_name=\"{}\"{}}} {}\n", name, model_, label, value);
+    }
+    void histogram(std::string_view name, std::string_view help, const Histogram& values) {
+        head("vllm:", name, "histogram", help);
+        uint64_t sum = 0;
+        const auto line = [&](const std::string& bound) {
+            text_ +=
+                fmt::format("vllm:{}_bucket{{model_name=\"{}\",le=\"{}\"}} {}\n", name, model_, bound, sum);
+        };
+        for (size_t i = 0; i < values.counts().size(); ++i) {
+            sum += values.counts()[i];
+            line(i < values.bounds().size() ? fmt::format("{}", values.bounds()[i]) : "+Inf");
+        }
+        text_ +=
+            fmt::format("vllm:{0}_sum{{model_name=\"{1}\"}} {2}\nvllm:{0}_count{{model_name=\"{1}\"}} {3}\n",
+                        name, model_, values.sum(), values.count());
+    }
+    std::string take() { return std::move(text_); }
+
+private:
+    // Several values of one name stand below one head.
+    void head(std::string_view space, std::string_view name, std::string_view type, std::string_view help) {
+        std::string full = fmt::format("{}{}", space, name);
+        if (full == last_) return;
+        text_ += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", full, help, type);
+        last_ = std::move(full);
+    }
+
+    std::string model_;
+    std::string text_;
+    std::string last_;
+};
+
+double ratio(double part, double whole) {
+    return whole > 0.0 ? part / whole : 0.0;
+}
+
+void write_llama_names(MetricsText& out, const Statistics& s) {
+    const uint64_t read = s.prompt_tokens - std::min(s.prompt_tokens, s.cached_tokens);
+    out.plain("prompt_tokens_total", "counter", "Tokens of prompts that were computed.", double(read));
+    out.plain("prompt_tokens_cached_total", "counter", "Tokens of prompts found in the cache.",
+              double(s.cached_tokens));
+    out.plain("prompt_seconds_total", "counter", "Time of steps that read prompts.", s.prompt_seconds);
+    out.plain("tokens_predicted_total", "counter", "Tokens that were generated.", double(s.generated_tokens));
+    out.plain("tokens_predicted_seconds_total", "counter", "Time of steps that generated.",
+              s.generation_seconds);
+    out.plain("n_decode_total", "counter", "Steps of the model.", double(s.steps));
+    out.plain("n_tokens_max", "counter", "Most tokens of a request.", double(s.most_tokens));
+    out.plain("n_busy_slots_per_decode", "counter", "Answers in a step that generates, on average.",
+              ratio(double(s.generating_rows), double(s.generating_steps)));
+    out.plain("prompt_tokens_seconds", "gauge", "Tokens of prompts per second.",
+              ratio(double(read), s.prompt_seconds));
+    out.plain("predicted_tokens_seconds", "gauge", "Generated tokens per second.",
+              ratio(double(s.generated_tokens), s.generation_seconds));
+    out.plain("requests_processing", "gauge", "Requests that run.", s.running());
+    out.plain("requests_deferred", "gauge", "Requests that wait.", s.waiting);
+    for (const char* name : {"drafts", "draft_tokens", "accepted_tokens"})
+        out.plain(fmt::format("spec_decode_num_{}_total", name), "counter",
+                  "Of speculative decoding, which is off.", 0);
+}
+
+void write_vllm_names(MetricsText& out, const Statistics& s) {
+    const double used = double(s.pages - std::min(s.pages, s.pages_free + s.pages_kept));
+    out.labelled("num_requests_running", "gauge", "Requests that run.", s.running());
+    out.labelled("num_requests_waiting", "gauge", "Requests that wait.", s.waiting);
+    out.labelled("kv_cache_usage_perc", "gauge", "Share of the caches in use; 1 is all.",
+                 ratio(used, double(s.pages)));
+    out.labelled("prefix_cache_queries_total", "counter", "Tokens looked for in the cache.",
+                 double(s.prompt_tokens));
+    out.labelled("prefix_cache_hits_total", "counter", "Tokens found there.", double(s.cached_tokens));
+    out.labelled("prompt_tokens_total", "counter", "Tokens of prompts.", double(s.prompt_tokens));
+    out.labelled("prompt_tokens_cached_total", "counter", "Tokens of prompts found in the cache.",
+                 double(s.cached_tokens));
+    out.labelled("generation_tokens_total", "counter", "Tokens that were generated.",
+                 double(s.generated_tokens));
+    out.labelled("num_preemptions_total", "counter", "Requests whose pages were taken for others.",
+                 double(s.preemptions));
+    const auto ended = [&](const char* reason, uint64_t count) {
+        out.labelled("request_success_total", "counter", "Requests by the reason of their end.",
+                     double(count), fmt::format(",finished_reason=\"{}\"", reason));
+    };
+    ended("stop", s.ended_stop);
+    ended("length", s.ended_length);
+    ended("abort", s.ended_cancelled);
+    ended("error", s.ended_error);
+    out.histogram("time_to_first_token_seconds", "From the request to the first token.", s.first_token);
+    out.histogram("inter_token_latency_seconds", "Between two tokens of an answer.", s.inter_token);
+    out.histogram("e2e_request_latency_seconds", "From the request to its end.", s.whole);
+    out.histogram("request_queue_time_seconds", "Waiting.", s.queued);
+    out.histogram("request_prefill_time_seconds", "Reading the prompt.", s.prompt);
+    out.histogram("request_decode_time_seconds", "Generating.", s.generation);
+    out.histogram("iteration_tokens_total", "Tokens of a step.", s.step_tokens);
+    out.labelled("cache_config_info", "gauge", "The caches.", 1,
+                 fmt::format(",block_size=\"{}\",num_gpu_blocks=\"{}\"", s.page_tokens, s.pages));
+}
+
+}  // namespace
+
+void answer_metrics(Service& service, const ExchangePtr& exchange) {
+    const Statistics statistics = service.answers.statistics();
+    MetricsText out(service.served.name);
+    write_llama_names(out, statistics);
+    write_vllm_names(out, statistics);
+    exchange->reply({.type = "text/plain; version=0.0.4; charset=utf-8", .body = out.take()});
+}
+
+}  // namespace redline::serve

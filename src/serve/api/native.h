@@ -1,0 +1,18 @@
+// llama-server's endpoints beside OpenAI's: completion, infill, tokens, templates, and what monitors read.
+#pragma once
+
+#include "serve/api/openai.h"
+
+namespace redline::serve {
+
+void answer_native_completion(Service& service, const ExchangePtr& exchange);  // /completion
+void answer_infill(Service& service, const ExchangePtr& exchange);
+void answer_tokenize(Service& service, const ExchangePtr& exchange);
+void answer_detokenize(Service& service, const ExchangePtr& exchange);
+void answer_template(Service& service, const ExchangePtr& exchange);  // /apply-template
+void answer_health(Service& service, const ExchangePtr& exchange);
+void answer_props(Service& service, const ExchangePtr& exchange);
+void answer_slots(Service& service, const ExchangePtr& exchange);
+void answer_metrics(Service& service, const ExchangePtr& exchange);
+
+}  // namespace redline::serve

@@ -1,0 +1,19 @@
+// Ollama's API, below /api.
+#pragma once
+
+#include "serve/api/openai.h"
+
+namespace redline::serve {
+
+void answer_ollama_chat(Service& service, const ExchangePtr& exchange);
+void answer_ollama_generate(Service& service, const ExchangePtr& exchange);
+void answer_ollama_tags(Service& service, const ExchangePtr& exchange);
+void answer_ollama_running(Service& service, const ExchangePtr& exchange);  // /api/ps
+void answer_ollama_show(Service& service, const ExchangePtr& exchange);
+void answer_ollama_version(Service& service, const ExchangePtr& exchange);
+void refuse_ollama(Service& service, const ExchangePtr& exchange);  // what changes models, and embeddings
+
+// The abilities of the model: "completion", "tools", ...
+Json ollama_capabilities(Service& service);
+
+}  // namespace redline::serve

@@ -1,0 +1,140 @@
+#include "serve/api/prompt.h"
+
+#include "host/messages.h"
+#include "text/chat/parameter_value.h"
+
+#include <algorithm>
+
+namespace redline::serve {
+
+Status read_tool_choice(const Fields& fields, ChatCall& call) {
+    if (const Json* tools = fields.find("tools"); tools && !tools->empty())
+        call.tools = RL_TRY(read_functions(*tools, "tools"));
+    call.parallel = RL_TRY(fields.flag("parallel_tool_calls", true));
+    const Json* choice = fields.find("tool_choice");
+    if (!choice) return {};
+    const std::string word = choice->is_string() ? choice->get<std::string>() : "";
+    if (word == "auto") return {};
+    if (word == "none") {
+        call.choice = ChatCall::Choice::none;
+        return {};
+    }
+    call.choice = ChatCall::Choice::required;
+    if (word != "required") {
+        const Json* inner = choice->is_object() ? Fields(*choice).find("function") : nullptr;
+        const Json* name = inner && inner->is_object() ? Fields(*inner).find("name") : nullptr;
+        if (!name && choice->is_object()) name = Fields(*choice).find("name");
+        if (!name || !name->is_string())
+            return error(
+                "tool_choice is {}; it has to be none, auto, required, or {{\"type\": \"function\", "
+                "\"function\": {{\"name\": ...}}}}",
+                excerpt(*choice));
+        call.function = name->get<std::string>();
+    }
+    if (call.tools.empty()) return error("tool_choice needs tools, and there are none");
+    if (!call.function.empty() && !find_function(call.tools, call.function))
+        return error("tool_choice names the function \"{}\", which tools does not have", call.function);
+    return {};
+}
+
+Status read_reasoning(const Fields& fields, ChatCall& call) {
+    if (const Json* variables = fields.find("chat_template_kwargs")) {
+        if (!variables->is_object())
+            return error("chat_template_kwargs is {}; it has to be an object", excerpt(*variables));
+        call.variables = *variables;
+        for (const char* name : {"enable_thinking", "thinking"})
+            if (const auto found = variables->find(name); found != variables->end() && found->is_boolean())
+                call.thinking = found->get<bool>();
+    }
+    const std::string effort = RL_TRY(fields.text("reasoning_effort"));
+    if (effort == "none") {
+        call.thinking = false;
+    } else if (!effort.empty()) {
+        constexpr std::string_view kEfforts[] = {"minimal", "low", "medium", "high", "xhigh", "max"};
+        if (std::ranges::find(kEfforts, effort) == std::end(kEfforts))
+            return error("reasoning_effort is \"{}\"; it has to be none, {}", effort,
+                         fmt::join(kEfforts, ", "));
+        // Templates know three of them.
+        call.variables["reasoning_effort"] = effort == "minimal"                    ? "low"
+                                             : effort == "xhigh" || effort == "max" ? "high"
+                                                                                    : effort;
+    }
+    const std::string form = RL_TRY(fields.text("reasoning_format", "auto"));
+    if (form != "auto" && form != "deepseek" && form != "none")
+        return error("reasoning_format is \"{}\"; it has to be auto, deepseek or none", form);
+    call.raw_reasoning = form == "none";
+    for (const char* name : {"reasoning_budget_tokens", "thinking_budget_tokens", "reasoning_budget"})
+        if (fields.has(name)) call.reasoning_budget = RL_TRY(fields.integer(name, -1, -1, int64_t(1) << 40));
+    return {};
+}
+
+Status check_conversation(ChatCall& call) {
+    ChatRequest read = RL_TRY(read_conversation(call.messages, "messages", !call.continues));
+    call.messages = std::move(read.messages);
+    if (!call.continues) return {};
+    const Json& last = call.messages.back();
+    if (last.value("role", "") != "assistant" || !last["content"].is_string())
+        return error(
+            "continue_final_message needs a last message of the role assistant whose content is a text");
+    return {};
+}
+
+namespace {
+
+// An answer that is nothing but the JSON of a call of one of the functions. parse_tool_calls() reads it for
+// all families.
+Result<std::string> call_grammar(const ChatCall& call) {
+    Json any = Json::array();
+    for (const Json& tool : call.tools) {
+        const Json& function = tool["function"];
+        const std::string name = function.value("name", "");
+        if (!call.function.empty() && call.function != name) continue;
+        Json parameters = function.value("parameters", Json::object());
+        if (!parameters.is_object() || parameters.empty()) parameters = {{"type", "object"}};
+        any.push_back({{"type", "object"},
+                       {"properties", {{"name", {{"const", name}}}, {"arguments", std::move(parameters)}}},
+                       {"required", {"name", "arguments"}},
+                       {"additionalProperties", false}});
+    }
+    return grammar_of(any.size() == 1 ? any[0] : Json{{"anyOf", any}}, false, "tools");
+}
+
+}  // namespace
+
+Result<PreparedPrompt> prepare_chat(Service& service, ChatCall& call) {
+    RL_TRY(check_conversation(call));
+    if (call.choice == ChatCall::Choice::none) call.tools = nullptr;
+    if (!call.tools.empty() && !call.wishes.grammar.empty())
+        return error(
+            "tools and a grammar or response_format contradict each other, for such an answer can call nothing: "
+            "leave one of them out, or set tool_choice to none");
+    ChatWriter writer = RL_TRY(service.writer(call.thinking, call.variables));
+    Json messages = call.messages;
+    std::string begun;
+    if (call.continues) {
+        begun = messages.back()["content"].get<std::string>();
+        messages.erase(messages.size() - 1);
+        if (messages.empty()) return error("messages has nothing before the message that is to be continued");
+    }
+    WrittenChat written = RL_TRY(writer.write(std::move(messages), call.tools));
+    PreparedPrompt prompt;
+    prompt.parts = std::move(written.parts);
+    prompt.tokens = std::move(written.tokens);
+    if (!begun.empty()) {
+        prompt.parts.push_back({begun, false});
+        prompt.tokens = encode_chat(service.tokenizer(), prompt.parts);
+    }
+    if (!call.raw_reasoning) prompt.reasoning = writer.reasoning();
+    prompt.reasoning_budget = writer.reasoning_budget(call.reasoning_budget);
+    prompt.reasons = writer.wants_thinking() && prompt.reasoning_budget != 0 && begun.empty();
+    if (writer.reasoning()) prompt.shown = writer.reasoning()->control_tokens(service.tokenizer());
+    prompt.tools = call.tools;
+    prompt.parallel = call.parallel;
+    if (!call.tools.empty())
+        for (const Token token : tool_call_tokens(service.tokenizer())) prompt.shown.push_back(token);
+    if (!call.tools.empty() && call.choice == ChatCall::Choice::required)
+        call.wishes.grammar = RL_TRY(call_grammar(call));
+    return prompt;
+}
+
+}  // namespace redline::serve
