@@ -101,7 +101,7 @@ static const ForeignCommand* find_foreign_command(const std::string& name) {
         {"cp create push", nullptr,
          "models are plain GGUF files: copy and name them as files, and options "
          "take the place of a Modelfile"},
-        {"serve server", nullptr, "redline has no server: redline run and redline chat answer here"},
+        {"server", &serve_command},
         {"signin signout login logout", nullptr,
          "there is no account: HF_TOKEN gives redline pull access to "
          "gated models"},

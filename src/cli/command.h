@@ -24,6 +24,7 @@ struct Command {
 
 extern const Command run_command;
 extern const Command chat_command;
+extern const Command serve_command;
 extern const Command bench_command;
 extern const Command info_command;
 extern const Command eval_command;

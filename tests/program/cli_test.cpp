@@ -29,8 +29,8 @@ TEST_CASE("cli: the overview and the help of every command are one screen, and -
     CHECK(help.code == 0);
     check_screen(help.out);
     for (const std::string name :
-         {"run", "chat", "bench", "info", "eval", "quantize", "imatrix", "tokenize", "devices", "models",
-          "pull", "doctor", "verify", "tune", "report", "completion"}) {
+         {"run", "chat", "serve", "bench", "info", "eval", "quantize", "imatrix", "tokenize", "devices",
+          "models", "pull", "doctor", "verify", "tune", "report", "completion"}) {
         INFO(name);
         CHECK(has(help.out, "\n  " + name + " "));
         const Outcome of_command = redline_({name, "--help"});

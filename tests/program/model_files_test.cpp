@@ -287,7 +287,7 @@ TEST_CASE("options without a command, and other programs' commands, do what thei
     CHECK(has(at_home(home, {"letters", "a"}).err, "redline run letters and redline chat letters"));
     for (const auto& [name, words] : std::map<std::string, std::string>{{"ps", "nothing to list"},
                                                                         {"rm", "rm FILE"},
-                                                                        {"serve", "no server"},
+                                                                        {"embed", "no embeddings"},
                                                                         {"cp", "plain GGUF files"}}) {
         const Outcome got = at_home(home, {name, "x"});
         CHECK(got.code == 2);

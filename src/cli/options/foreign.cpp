@@ -13,7 +13,7 @@ constexpr std::string_view kNoImages = "models read text alone here: leave it ou
 constexpr std::string_view kNoRope = "the position encoding is as the model file says: leave it out";
 constexpr std::string_view kOneDevice =
     "one GPU and the CPU are used: leave it out, --device NAME chooses the GPU, -ngl and -ot what is there";
-constexpr std::string_view kNoServer = "redline has no server: redline chat and redline run answer here";
+constexpr std::string_view kNoServer = "redline serve takes it; redline chat and redline run answer here";
 constexpr std::string_view kNoAdapter = "there are no adapters here: give a file that they are merged into";
 constexpr std::string_view kNoGrammar = "this command holds answers to no grammar: leave it out";
 

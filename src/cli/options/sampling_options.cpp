@@ -184,7 +184,7 @@ static void add_grammar_options(Options& options, SamplingOptions& target) {
                  });
 }
 
-void add_sampling_options(Options& options, SamplingOptions& target) {
+void add_sampler_options(Options& options, SamplingOptions& target) {
     SamplerOptions& s = target.sampler;
     options.group("sampling");
     for (const Parameter& p : sampler_parameters()) {
@@ -200,6 +200,10 @@ void add_sampling_options(Options& options, SamplingOptions& target) {
         }
         if (!p.brief_help.empty()) options.common(std::string(p.brief_help));
     }
+}
+
+void add_sampling_options(Options& options, SamplingOptions& target) {
+    add_sampler_options(options, target);
     add_grammar_options(options, target);
 }
 

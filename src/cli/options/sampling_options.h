@@ -34,6 +34,9 @@ std::string parameter_text(const SamplerOptions& options, const Parameter& param
 // "15043+1", "15043-inf".
 Status add_bias(SamplerOptions& target, const std::string& text);
 
+// Those of the sampler, and --ignore-eos.
+void add_sampler_options(Options& options, SamplingOptions& target);
+// The same with those of grammars and schemas.
 void add_sampling_options(Options& options, SamplingOptions& target);
 // Applies the file's recommended values where the user gave none; they are listed with -v. A value of another
 // kind is an error that names the key.

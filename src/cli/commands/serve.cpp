@@ -1,0 +1,213 @@
+// redline serve: answers over HTTP, to many at a time.
+#include "cli/demo_model.h"
+#include "cli/options/chat_options.h"
+#include "cli/options/sampling_options.h"
+#include "cli/pull_model.h"
+#include "cli/surroundings.h"
+#include "cli/terminal/terminal.h"
+#include "cli/version.h"
+#include "serve/api/api_server.h"
+#include "serve/api/scheduled_answering.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+namespace redline::cli {
+
+namespace {
+
+constexpr uint64_t kUsualContext = 8192;  // agents begin with thousands of tokens
+
+// Messages about conversations go to those who send requests.
+constexpr SettingNames kRequestNames = {.template_variables = "chat_template_kwargs", .tools = "tools"};
+
+struct ServeOptions {
+    ModelOptions model;
+    SamplingOptions sampling;
+    ChatWriterOptions writer;
+    ReasoningOptions reasoning;
+    serve::HttpOptions http;
+    serve::AccessOptions access;
+    std::string key_file;
+    std::string alias;
+    serve::SchedulerOptions scheduler;
+    int64_t drain_seconds = 30;
+    int64_t body_mib = 64;
+    size_t reasoning_fields = 0;
+};
+
+Status add_name(std::vector<std::string>& names, const std::string& name) {
+    if (name.empty()) return error("was given an empty text");
+    names.push_back(name);
+    return {};
+}
+
+void add_server_options(Options& options, ServeOptions& serve) {
+    options.group("server");
+    options.name(
+        "--host", "ADDRESS",
+        "the address to listen on: 127.0.0.1 is reached from this machine alone, 0.0.0.0 from its networks, "
+        "too (default: 127.0.0.1)",
+        serve.http.host);
+    options.common("address to listen on (usually 127.0.0.1)");
+    options.number("--port", "the port; 0: any that is free", serve.http.port, 0, 65535);
+    options.common("port (usually 8080)");
+    options.each("--api-key", "KEY", "only requests with this key are answered; may be given again",
+                 [&serve](const std::string& key) { return add_name(serve.access.keys, key); });
+    options.common("answer only requests with this key");
+    options.name("--api-key-file", "FILE", "the same with the keys in this file, one in a line",
+                 serve.key_file);
+    options.each(
+        "--allow-host", "NAME",
+        "a name by which browsers reach this server, beside localhost and addresses; may be given again. "
+        "With --api-key any name will do",
+        [&serve](const std::string& name) { return add_name(serve.access.hosts, name); });
+    options.each(
+        "--cors-origin", "ORIGIN",
+        "pages from there may use this server, such as https://chat.example.org, beside those of this "
+        "machine; *: any page; may be given again",
+        [&serve](const std::string& origin) { return add_name(serve.access.origins, origin); });
+    options.name("-a --alias", "NAME", "the name by which clients know the model (default: that of its file)",
+                 serve.alias);
+    options.number("-np --parallel", "requests that are answered at a time; more wait",
+                   serve.scheduler.parallel, 1, 1024);
+    options.common("requests at a time (usually 4)");
+    options.number("--queue", "requests that wait at most; more are told to come back later",
+                   serve.scheduler.queue, 0, 1 << 20);
+    options.number(
+        "--cache-tokens",
+        "tokens that the caches hold for all requests together; where they run out, one is read again later "
+        "(default: the context for each request at a time)",
+        serve.scheduler.cache_tokens, 0, kMostContext);
+    options.number("--drain-seconds", "how long answers may go on once the server is told to end",
+                   serve.drain_seconds, 0, 86400);
+    options.number("--body-limit", "MiB of a request at most", serve.body_mib, 1, 4096);
+    options.choice(
+        "--reasoning-field", {"reasoning_content", "reasoning", "both"},
+        "the member of OpenAI's messages that has what the model thinks (default: reasoning_content)",
+        [&serve](size_t index) { serve.reasoning_fields = index; });
+}
+
+Options declare_serve(ServeOptions& serve) {
+    Options options("serve",
+                    "answer over HTTP, in the protocols of OpenAI, Anthropic, Ollama and llama-server",
+                    {"serve [MODEL] [options]"});
+    serve.model.default_context = kUsualContext;
+    add_server_options(options, serve);
+    add_template_options(options, serve.writer);
+    add_reasoning_options(options, serve.writer, serve.reasoning);
+    add_model_options(options, serve.model);
+    options.word_is("--model");
+    add_remote_options(options, serve.model.remote);
+    add_sampler_options(options, serve.sampling);
+    add_voice_options(options);
+    options.example("redline serve model.gguf");
+    options.example("redline serve model.gguf --port 8081 --parallel 16 -c 16384");
+    options.example("redline serve model.gguf --host 0.0.0.0 --api-key-file keys.txt");
+    options.example(
+        "curl http://127.0.0.1:8080/v1/chat/completions -d '{\"messages\": [{\"role\": \"user\", "
+        "\"content\": \"Hi\"}]}'");
+    options.remark(
+        "Standard output gets one line with the address. Sampling options are what holds where a request is silent. "
+        "SIGTERM and Ctrl-C let answers under way end, a second one does not.");
+    return options;
+}
+
+std::string model_name(const ServeOptions& serve, const Model& model) {
+    if (!serve.alias.empty()) return serve.alias;
+    return std::filesystem::path(model.gguf().path()).stem().string();
+}
+
+serve::ServedModel served_model(const ServeOptions& serve, const Model& model, uint64_t context) {
+    serve::ServedModel served;
+    served.model = &model;
+    served.name = model_name(serve, model);
+    served.path = model.gguf().path();
+    served.context = context;
+    served.parallel = serve.scheduler.parallel;
+    served.created = serve::seconds_now();
+    served.build = "redline " + version();
+    served.sampling = serve.sampling.sampler;
+    served.writer = serve.writer;
+    served.reasoning_budget = serve.reasoning.budget;
+    served.reasoning_content = serve.reasoning_fields != 1;
+    served.reasoning = serve.reasoning_fields != 0;
+    return served;
+}
+
+void log_access(const serve::HttpAccess& access) {
+    say_detail(fmt::format("{} {} {}, {} bytes in {:.3f} s", access.method, for_terminal(access.path),
+                           access.status == 0 ? "cancelled" : fmt::format("{}", access.status), access.bytes,
+                           access.seconds));
+}
+
+// Waits for a signal, and lets the answers under way end.
+void serve_until_signal(const ServeOptions& serve, serve::ApiServer& server, serve::Scheduler& scheduler,
+                        const Interrupts& interrupts) {
+    constexpr std::chrono::milliseconds kLook(50);
+    while (!interrupts.raised()) std::this_thread::sleep_for(kLook);
+    const uint32_t running = scheduler.statistics().running();
+    say(running == 0
+            ? std::string("the server ends")
+            : fmt::format("the server ends: {} answers may go on for {} s", running, serve.drain_seconds));
+    server.drain();
+    scheduler.drain(std::chrono::seconds(serve.drain_seconds));
+    constexpr std::chrono::seconds kWritten(5);
+    server.close(kWritten);
+}
+
+Result<int> serve_model(ServeOptions& serve, const Options& options) {
+    const std::unique_ptr<serve::ApiServer> server =
+        RL_TRY(serve::ApiServer::listen(serve.http, serve.access));
+    server->set_log(log_access);
+    const Interrupts interrupts;
+    Output out;
+    out.write(fmt::format("listening on {}\n", server->address()));
+    LoadedModel loaded = RL_TRY(inspect_model(serve.model));
+    const Model& model = *loaded.model;
+    RL_TRY(take_file_defaults(options, model.gguf().metadata(), serve.sampling.sampler));
+    // A template that is wrong is refused before gigabytes are loaded.
+    serve.writer.notes = &terminal_notes();
+    serve.writer.names = &kRequestNames;
+    if (!serve.writer.choice.empty()) RL_TRY(ChatWriter::create(model, serve.writer));
+    const uint64_t context = RL_TRY(choose_context(loaded, serve.model));
+    note_demo_model(serve.model);
+    serve.scheduler.context = context;
+    // With all the context that fits there is room for one request as long as that.
+    if (serve.model.context == 0 && serve.scheduler.cache_tokens == 0) serve.scheduler.cache_tokens = context;
+    const std::unique_ptr<serve::Scheduler> scheduler =
+        RL_TRY(serve::Scheduler::create(loaded, serve.model, serve.scheduler));
+    serve::ScheduledAnswering answering(*scheduler);
+    const unsigned threads = std::clamp(std::thread::hardware_concurrency() / 2, 2u, 8u);
+    server->open(served_model(serve, model, context), answering, threads);
+    say(fmt::format("{} answers at {}: {} requests at a time, {} tokens each", model_name(serve, model),
+                    server->address(), serve.scheduler.parallel, context));
+    serve_until_signal(serve, *server, *scheduler, interrupts);
+    return out.finish();
+}
+
+int run_serve(const std::vector<std::string>& arguments) {
+    ServeOptions serve;
+    Options options = declare_serve(serve);
+    if (const std::optional<int> code = options.parse(arguments)) return *code;
+    Status usage = settle_device(serve.model);
+    if (usage) usage = check_options(serve.sampling.sampler);
+    if (!usage) return fail(usage.error(), kUsage);
+    serve.http.limits.body_bytes = uint64_t(serve.body_mib) << 20;
+    if (!serve.key_file.empty()) {
+        Result<std::vector<std::string>> keys = serve::read_keys(serve.key_file);
+        if (!keys) return fail(keys.error());
+        for (std::string& key : keys.value()) serve.access.keys.push_back(std::move(key));
+    }
+    if (const std::optional<int> code = take_remote_model(serve.model)) return *code;
+    if (const Status found = take_demo_model(serve.model); !found) return fail(found.error());
+    const Result<int> code = serve_model(serve, options);
+    return code ? code.value() : fail(code.error());
+}
+
+}  // namespace
+
+extern const Command serve_command = {"serve", "answer over HTTP, to many at a time", run_serve};
+
+}  // namespace redline::cli

@@ -1,0 +1,99 @@
+// redline serve, as users start it and their programs talk with it.
+#include "json/json.h"
+#include "support/http_client.h"
+#include "support/program.h"
+
+#include <thread>
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+// Serves the model until `use` has returned, which gets the port once requests are answered; then a signal
+// ends it.
+Outcome serve(std::vector<std::string> arguments, const std::function<void(uint16_t)>& use) {
+    Launch what;
+    what.arguments = {program(), "serve", "--port", "0", "--device", "cpu"};
+    what.arguments.insert(what.arguments.end(), arguments.begin(), arguments.end());
+    what.signal = SIGTERM;
+    what.interrupt_when = [&use](const std::string& out) {
+        const size_t colon = out.rfind(':');
+        if (out.empty() || out.back() != '\n' || colon == out.npos) return false;
+        const auto port = uint16_t(std::atoi(out.c_str() + colon + 1));
+        for (int i = 0; i < 600 && http_get(port, "/health").status != 200; ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        use(port);
+        return true;
+    };
+    return launch(what);
+}
+
+Json completion(uint16_t port, const Json& more) {
+    Json body = {{"prompt", "a"}, {"temperature", 0}};
+    body.update(more);
+    return read_json(http_post(port, "/v1/completions", body.dump()).body);
+}
+
+}  // namespace
+
+TEST_CASE("serve: one line tells the address, several are answered at once, and a signal ends it") {
+    std::vector<std::string> texts(6);
+    Json models;
+    const Outcome outcome = serve({"-m", chain_model()}, [&](uint16_t port) {
+        std::vector<std::thread> clients;
+        for (std::string& text : texts)
+            clients.emplace_back([&text, port] {
+                const Json got = completion(port, {{"max_tokens", 100}});
+                text = got.is_object() ? got["choices"][0].value("text", "") : "no answer";
+            });
+        for (std::thread& client : clients) client.join();
+        models = read_json(http_get(port, "/v1/models").body);
+    });
+    CHECK_MESSAGE(outcome.code == 0, outcome.err);
+    CHECK(outcome.out.starts_with("listening on http://127.0.0.1:"));
+    CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 1);
+    CHECK(has(outcome.err, "plan: "));
+    for (const std::string& text : texts) CHECK(text == ChainModel::kWholeText);
+    CHECK(models["data"][0]["id"] == std::filesystem::path(chain_model()).stem().string());
+}
+
+TEST_CASE("serve: a stream that runs when the signal comes is whole") {
+    HttpGot got;
+    std::thread client;
+    const Outcome outcome = serve({"-m", chain_model(), "--api-key", "k", "-a", "other"}, [&](uint16_t port) {
+        CHECK(http_post(port, "/v1/completions", "{}").status == 401);
+        auto connection = std::make_shared<HttpConnection>(port);
+        connection->send(
+            http_text("POST", "/v1/completions",
+                      R"({"prompt": "a", "stream": true, "ignore_eos": true, "max_tokens": 200})",
+                      {"Authorization: Bearer k"}));
+        CHECK(connection->receive());
+        client = std::thread([connection, &got] { got = connection->read(); });
+    });
+    client.join();
+    CHECK_MESSAGE(outcome.code == 0, outcome.err);
+    CHECK(got.whole);
+    CHECK(got.body.ends_with("data: [DONE]\n\n"));
+    CHECK(has(got.body, "\"model\":\"other\""));
+}
+
+TEST_CASE("serve: what is wrong is said in one line, before the model is loaded") {
+    const auto error_of = [](std::vector<std::string> arguments, int code) {
+        arguments.insert(arguments.begin(), {"serve", "-m", chain_model()});
+        const Outcome outcome = redline_(arguments);
+        CHECK(outcome.code == code);
+        CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+        return outcome.err;
+    };
+    CHECK(has(error_of({"--port", "70000"}, 2), "--port"));
+    CHECK(has(error_of({"--api-key", ""}, 2), "--api-key"));
+    CHECK(has(error_of({"--api-key-file", file("no-keys")}, 1), "no-keys"));
+    CHECK(has(error_of({"--host", "192.0.2.7", "--port", "0"}, 1), "--host"));
+    CHECK(has(error_of({"--parallel", "0"}, 2), "--parallel"));
+    CHECK(has(error_of({"--grammar", "root ::= \"a\""}, 2), "grammar"));
+    const Outcome taken = serve({"-m", chain_model()}, [&](uint16_t port) {
+        CHECK(has(error_of({"--port", std::to_string(port)}, 1), "--port N takes another port"));
+    });
+    CHECK(taken.code == 0);
+}
