@@ -162,6 +162,12 @@ TEST_CASE("os: this process, its user and its machine have names") {
     CHECK_FALSE(os::can_read_and_write("/not/there"));
 }
 
+TEST_CASE("os: the limit of open files is raised once, and then stays") {
+    const uint64_t files = os::raise_open_files();
+    CHECK(files > 0);
+    CHECK(os::raise_open_files() == files);
+}
+
 TEST_CASE("os: wake() ends a wait for input once, before it or during it") {
     const Folder folder;
     std::error_code fault;

@@ -18,5 +18,7 @@ std::string kernel_release();
 bool exists(const std::string& path);
 // True when this user may read and write what is at the path.
 bool can_read_and_write(const std::string& path);
+// Lets this process have as many files and connections open as the system allows it, and returns how many.
+uint64_t raise_open_files();
 
 }  // namespace redline::os

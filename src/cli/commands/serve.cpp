@@ -1,4 +1,5 @@
 // redline serve: answers over HTTP, to many at a time.
+#include "base/os/system.h"
 #include "cli/demo_model.h"
 #include "cli/options/chat_options.h"
 #include "cli/options/sampling_options.h"
@@ -90,8 +91,7 @@ void add_server_options(Options& options, ServeOptions& serve) {
 }
 
 Options declare_serve(ServeOptions& serve) {
-    Options options("serve",
-                    "answer over HTTP, in the protocols of OpenAI, Anthropic, Ollama and llama-server",
+    Options options("serve", "answer over HTTP, to clients of OpenAI, Anthropic and Ollama",
                     {"serve [MODEL] [options]"});
     serve.model.default_context = kUsualContext;
     add_server_options(options, serve);
@@ -105,9 +105,7 @@ Options declare_serve(ServeOptions& serve) {
     options.example("redline serve model.gguf");
     options.example("redline serve model.gguf --port 8081 --parallel 16 -c 16384");
     options.example("redline serve model.gguf --host 0.0.0.0 --api-key-file keys.txt");
-    options.example(
-        "curl http://127.0.0.1:8080/v1/chat/completions -d '{\"messages\": [{\"role\": \"user\", "
-        "\"content\": \"Hi\"}]}'");
+    options.example("curl http://127.0.0.1:8080/v1/models");
     options.remark(
         "Standard output gets one line with the address. Sampling options are what holds where a request is silent. "
         "SIGTERM and Ctrl-C let answers under way end, a second one does not.");
@@ -162,10 +160,10 @@ Result<int> serve_model(ServeOptions& serve, const Options& options) {
         RL_TRY(serve::ApiServer::listen(serve.http, serve.access));
     server->set_log(log_access);
     const Interrupts interrupts;
-    Output out;
-    out.write(fmt::format("listening on {}\n", server->address()));
     LoadedModel loaded = RL_TRY(inspect_model(serve.model));
     const Model& model = *loaded.model;
+    Output out;
+    out.write(fmt::format("listening on {}\n", server->address()));
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), serve.sampling.sampler));
     // A template that is wrong is refused before gigabytes are loaded.
     serve.writer.notes = &terminal_notes();

@@ -23,7 +23,7 @@ void add_model_options(Options& options, ModelOptions& target) {
             target.context = text == "auto" ? 0 : RL_TRY(parse_integer(text, 0, kMostContext));
             return {};
         });
-    options.common("tokens of context (usually 4096)");
+    options.common(fmt::format("tokens of context (usually {})", target.default_context));
     add_threads_option(options, "physical core", target.threads);
     options.common("threads (usually one per core)");
     // llama.cpp has two sizes; what is read at a time is the second of them.

@@ -1,9 +1,11 @@
 #include "base/os/system.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <grp.h>
 #include <pwd.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -48,6 +50,13 @@ bool exists(const std::string& path) {
 
 bool can_read_and_write(const std::string& path) {
     return ::access(path.c_str(), R_OK | W_OK) == 0;
+}
+
+uint64_t raise_open_files() {
+    rlimit files = {};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
+    const rlim_t before = std::exchange(files.rlim_cur, files.rlim_max);
+    return ::setrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : before;
 }
 
 }  // namespace redline::os
