@@ -243,10 +243,10 @@ Result<ChatRequest> read_messages(std::string_view text, const std::string& name
             notes.note(fmt::format("{}: {} {} not read here; options say such things", name,
                                    fmt::join(others, ", "), others.size() == 1 ? "is" : "are"));
     }
-    return read_conversation(all, name);
+    return read_chat_request(all, name);
 }
 
-Result<ChatRequest> read_conversation(const Json& conversation, const std::string& name, bool answered) {
+Result<ChatRequest> read_chat_request(const Json& conversation, const std::string& name, bool answered) {
     ChatRequest request;
     Json all = conversation;
     if (all.is_object()) {

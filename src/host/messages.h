@@ -18,7 +18,7 @@ Result<ChatRequest> read_messages(std::string_view text, const std::string& name
                                   Notes& notes = silent_notes());
 // The same of a value that is parsed already, and may have further members, which are for the caller.
 // `answered`: the last message has to be one that is answered; without it the assistant's may be continued.
-Result<ChatRequest> read_conversation(const Json& conversation, const std::string& name,
+Result<ChatRequest> read_chat_request(const Json& conversation, const std::string& name,
                                       bool answered = true);
 // A list of functions, each alone or in {"type": "function", "function": ...}.
 Result<Json> read_tools(std::string_view text, const std::string& name);

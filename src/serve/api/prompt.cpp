@@ -69,7 +69,7 @@ Status read_reasoning(const Fields& fields, ChatCall& call) {
 }
 
 Status check_conversation(ChatCall& call) {
-    ChatRequest read = RL_TRY(read_conversation(call.messages, "messages", !call.continues));
+    ChatRequest read = RL_TRY(read_chat_request(call.messages, "messages", !call.continues));
     call.messages = std::move(read.messages);
     if (!call.continues) return {};
     const Json& last = call.messages.back();
