@@ -55,6 +55,10 @@ size_t launches_with(size_t offset) {
 size_t dots_with(size_t offset) {
     return launches_with<hip::args::DotArgs>(offset);
 }
+// The number of products whose activations were prepared as halfs.
+size_t products_in_tiles() {
+    return launches_with<hip::args::TileArgs>(offsetof(hip::args::TileArgs, halves));
+}
 
 // A case recorded on the backend, as op_test does it.
 struct Recorded {
@@ -187,13 +191,14 @@ TEST_CASE("products of one row take it in int8 from the kernel that computed it,
         CAPTURE(rows);
         constexpr size_t kGiven = offsetof(hip::args::DotArgs, hand.row),
                          kTaken = offsetof(hip::args::DotArgs, prepared);
-        const size_t given = dots_with(kGiven), taken = dots_with(kTaken);
+        const size_t given = dots_with(kGiven), taken = dots_with(kTaken), tiled = products_in_tiles();
         const auto made =
             std::move(record(*backend, layer_case(*find_format("Q4_K"), rows), Record::replay)).value();
         REQUIRE(step(*made, rows).ok());
         // The first product has a separate input. With several rows all are prepared beforehand.
         CHECK(dots_with(kGiven) - given == (rows == 1 ? 3 : 0));
-        CHECK(dots_with(kTaken) - taken == (rows == 1 ? 3 : 4));
+        CHECK(dots_with(kTaken) - taken == (rows == 1 ? 3 : 0));
+        CHECK(products_in_tiles() - tiled == (rows == 1 ? 0 : 4));
     }
 }
 
@@ -206,12 +211,14 @@ TEST_CASE(
         constexpr size_t kAll = offsetof(hip::args::DotArgs, step),
                          kGiven = offsetof(hip::args::DotArgs, hand.row),
                          kTaken = offsetof(hip::args::DotArgs, prepared);
-        const size_t all = dots_with(kAll), given = dots_with(kGiven), taken = dots_with(kTaken);
+        const size_t all = dots_with(kAll), given = dots_with(kGiven), taken = dots_with(kTaken),
+                     tiled = products_in_tiles();
         const auto made = std::move(record(*backend, pairs_case(q4k, q8, rows), Record::replay)).value();
         REQUIRE(step(*made, rows).ok());
-        CHECK(dots_with(kAll) - all == 3);
+        CHECK(dots_with(kAll) - all == (rows == 1 ? 3 : 0));
+        CHECK(products_in_tiles() - tiled == (rows == 1 ? 0 : 3));
         CHECK(dots_with(kGiven) - given == (rows == 1 ? 1 : 0));
-        CHECK(dots_with(kTaken) - taken == (rows == 1 ? 1 : 3));
+        CHECK(dots_with(kTaken) - taken == (rows == 1 ? 1 : 0));
     }
 }
 
@@ -247,7 +254,7 @@ TEST_CASE("experts of one row read and write it as int8, and no separate launch 
             REQUIRE(step(*made, rows).ok());
             // Normed by its launch, the row is quantized by the experts themselves; of another sum's, too.
             CHECK(dots_with(kGiven) - given == (rows == 2 ? 0 : far ? 1 : 3));
-            CHECK(dots_with(kTaken) - taken == (rows == 2 ? 2 : far ? 1 : 3));
+            CHECK(dots_with(kTaken) - taken == (rows == 2 ? 0 : far ? 1 : 3));
             if (!far) CHECK(norms() - normed == (rows == 1 ? 0 : 1));
         }
 }
