@@ -367,10 +367,21 @@ struct FewRing {
     }
 };
 
+// A format with a code book has it in shared memory where blocks have the threads that copy it there.
+template <typename F, bool kShared>
+struct FewForm {
+    using Type = F;
+};
+template <typename F>
+struct FewForm<F, true> {
+    using Type = own_form<F>;
+};
+
 template <typename F, uint32_t kTokens, bool kGated>
 RL_DEVICE void multiply_few_copied(const args::TileArgs& a) {
     using T = FewTile<kTokens, kGated>;
     using Ring = FewRing<F, kTokens, kGated>;
+    constexpr bool kShared = T::kThreads == kDotThreads;
     constexpr uint32_t kStages = Ring::kShape.stages, kStageBytes = Ring::kShape.stage_bytes,
                        kGroups = 8 / kFactorUnits;
     RL_SHARED_POOL(pool);
@@ -378,8 +389,10 @@ RL_DEVICE void multiply_few_copied(const args::TileArgs& a) {
     auto* rings = reinterpret_cast<uint8_t*>(pool) +
                   args::few_sum_bytes(kTokens, kGated, T::kWaves, kDotThreads / kWave);
     let_next_start();
-    share_book_of<F>();
-    if constexpr (requires { typename F::Own; }) sync_block();
+    if constexpr (kShared && requires { typename F::Own; }) {
+        share_book_of<F>();
+        sync_block();
+    }
     Ring ring(a, rings + wave_index() * kStages * kStageBytes);
     wait_for_inputs();
     FewSums<kTokens, kGated> sums;
@@ -395,7 +408,7 @@ RL_DEVICE void multiply_few_copied(const args::TileArgs& a) {
             const uint32_t next = eight + T::kColumnWaves < ring.eights ? eight + T::kColumnWaves : first;
             RL_UNROLL
             for (uint32_t g = 0; g < kGroups; ++g) {
-                FewUnits<own_form<F>> now[T::kOwn];
+                FewUnits<typename FewForm<F, kShared>::Type> now[T::kOwn];
                 RL_UNROLL
                 for (uint32_t n = 0; n < T::kOwn; ++n) RL_UNROLL
                 for (uint32_t i = 0; i < kFactorRows; ++i)
