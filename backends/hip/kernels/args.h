@@ -61,15 +61,16 @@ struct StreamShape {
 constexpr StreamShape stream_shape(uint32_t bytes_per_eight, uint32_t matrices) {
     constexpr uint32_t kRoom =
         4736;  // of a wave: two blocks of 16 with their rows shall fit a multiprocessor
+    // Each matrix begins where 16 bytes can be copied.
+    const auto bytes = [&](uint32_t units) {
+        return (units / 8 * bytes_per_eight + 15) / 16 * 16 * matrices;
+    };
     // Few bytes come in longer stages: a wave waits, copies and finds its rows once per stage.
-    const uint32_t most = 16 * bytes_per_eight * matrices * 4 <= kRoom ? 256 : 128;
-    StreamShape shape = {most, 0, most / 8 * bytes_per_eight * matrices};
-    do {
-        shape.units /= 2;
-        shape.stage_bytes /= 2;
-    } while (shape.stage_bytes * 2 > kRoom && shape.units > 8);
-    shape.stages = kRoom / shape.stage_bytes < 4 ? kRoom / shape.stage_bytes : 4;
-    return shape;
+    uint32_t units = 16 * bytes_per_eight * matrices * 4 <= kRoom ? 256 : 128;
+    do units /= 2;
+    while (bytes(units) * 2 > kRoom && units > 8);
+    const uint32_t fit = kRoom / bytes(units);
+    return {units, fit < 4 ? fit : 4, bytes(units)};
 }
 
 // backends/shared/best.h.
