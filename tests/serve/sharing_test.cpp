@@ -20,6 +20,28 @@ struct Several {
         REQUIRE_MESSAGE(asked.back()->submission.ticket, asked.back()->submission.message);
         return *asked.back();
     }
+
+    // All start in the same step, however slow this thread is: they come while another's token is delivered.
+    void ask_all(Serving& serving, const std::vector<AnswerRequest>& requests) {
+        Asked gate;
+        std::promise<void> reached, all_asked;
+        gate.at_piece = [&] {
+            reached.set_value();
+            all_asked.get_future().wait();
+        };
+        AnswerRequest first = request_of({1, 2}, 1);
+        first.cache_prompt = false;
+        first.ignore_eos = true;
+        redline::test::ask(*serving.scheduler, gate, first);
+        reached.get_future().wait();
+        for (const AnswerRequest& request : requests) {
+            asked.push_back(std::make_unique<Asked>());
+            redline::test::ask(*serving.scheduler, *asked.back(), request);
+        }
+        all_asked.set_value();
+        gate.end();
+        for (const auto& one : asked) REQUIRE_MESSAGE(one->submission.ticket, one->submission.message);
+    }
 };
 
 std::vector<Token> joined(std::vector<Token> first, const std::vector<Token>& second) {
@@ -46,7 +68,7 @@ TEST_CASE("scheduler: seeded requests get the same tokens alone and beside seven
         }
         Several alone, several;
         for (const AnswerRequest& request : requests) alone.ask(*s, request).end();
-        for (const AnswerRequest& request : requests) several.ask(*s, request);
+        several.ask_all(*s, requests);
         for (size_t i = 0; i < requests.size(); ++i) {
             CAPTURE(i);
             several.asked[i]->end();
@@ -170,19 +192,19 @@ TEST_CASE("scheduler: models with states or windows go on from the end of a mess
 
 TEST_CASE("scheduler: where pages run out the youngest request is read again later, with the same tokens") {
     SchedulerOptions options = serve_options(4, 700);
-    options.cache_tokens = 5 * kPageRows;
+    options.cache_tokens = 5 * kPageRows;  // the prompts fit, two of the four answers do
     const auto s = serving_golden("llama3", options);
     const Model& model = *s->loaded.model;
     std::vector<AnswerRequest> requests;
     for (uint32_t i = 0; i < 4; ++i) {
-        requests.push_back(seeded_request(made_up_tokens(model, 200 + i, i), 150, i));
+        requests.push_back(seeded_request(made_up_tokens(model, 10 + i, i), 300, i));
         requests.back().cache_prompt = i % 2 == 0;
     }
     std::vector<std::vector<Token>> alone;
     for (const AnswerRequest& request : requests) alone.push_back(answer(*s->scheduler, request));
     CHECK(s->scheduler->statistics().preemptions == 0);
     Several several;
-    for (const AnswerRequest& request : requests) several.ask(*s, request);
+    several.ask_all(*s, requests);
     uint64_t preempted = 0;
     for (size_t i = 0; i < requests.size(); ++i) {
         const AnswerEnd end = several.asked[i]->end();
