@@ -96,6 +96,45 @@ TEST_CASE("prompt pace: prompts get their share of the time while others generat
     CHECK_FALSE(pace.wants_measure(6));
 }
 
+TEST_CASE(
+    "prompt bursts: prompts are read in large parts, and those that generate get their time between them") {
+    PromptBursts bursts(0.6);
+    CHECK(bursts.rows(0, 1, 1024) == 1024);
+    CHECK(bursts.rows(4, 1, 1024) == PromptBursts::kUnmeasured);
+    CHECK(bursts.rows(4, 1, 100) == 100);
+    bursts.measured(0.003, 4, 0);
+    // A burst of 15 ms: those that generate are owed 10.
+    bursts.measured(0.015, 0, 500);
+    for (int step = 0; step < 4; ++step) {
+        CHECK(bursts.rows(4, 1, 1024) == 0);
+        bursts.measured(0.003, 4, 0);
+    }
+    // 30 microseconds a row, 30 ms.
+    CHECK(bursts.rows(4, 1, 2048) == doctest::Approx(1000).epsilon(0.01));
+    // The end of a prompt changes nothing, though its row takes long.
+    bursts.measured(0.005, 0, 1);
+    CHECK(bursts.rows(0, 1, 64) == 64);
+    CHECK(bursts.rows(4, 1, 2048) == doctest::Approx(1000).epsilon(0.01));
+}
+
+TEST_CASE("prompt bursts: where more prompts wait than others generate, they get more of the time") {
+    PromptBursts bursts(0.6);
+    bursts.measured(0.002, 1, 0);
+    CHECK(bursts.rows(1, 9, 1024) > 0);
+    bursts.measured(0.018, 0, 500);
+    CHECK(bursts.rows(1, 9, 1024) == 0);
+    bursts.measured(0.002, 1, 0);
+    CHECK(bursts.rows(1, 9, 1024) > 0);
+    // Slow devices have shorter bursts, but not shorter than a step that takes the same time.
+    for (int i = 0; i < 20; ++i) bursts.measured(1.0, 1, 0);
+    for (int i = 0; i < 20; ++i) bursts.measured(8.0, 0, 128);
+    bursts.rows(0, 1, 64);
+    CHECK(bursts.rows(1, 1, 1024) == doctest::Approx(128).epsilon(0.05));
+    for (int i = 0; i < 20; ++i) bursts.measured(80.0, 0, 64);
+    bursts.rows(0, 1, 64);
+    CHECK(bursts.rows(1, 1, 1024) == PromptBursts::kFewest);
+}
+
 TEST_CASE("workers: each number is worked on once, round after round") {
     for (const uint32_t threads : {0u, 1u, 3u}) {
         Workers workers(threads);

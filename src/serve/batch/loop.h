@@ -52,7 +52,8 @@ private:
           host_(std::move(host)),
           options_(options),
           rescue_(loaded, host_),
-          pace_(options.prompt_share) {}
+          pace_(options.prompt_share),
+          bursts_(options.prompt_share) {}
     Status open();
 
     // From the threads of others.
@@ -115,7 +116,8 @@ private:
     std::optional<KeptSequences> kept_;
     // Read beside a seeded request that would be alone in its step; it holds a page between steps.
     std::optional<Sequence> padding_;
-    PromptPace pace_;
+    PromptPace pace_;      // where steps mix
+    PromptBursts bursts_;  // where they do not
     Statistics counted_;
     uint64_t first_generating_ = 0;  // where the next step begins, when not all fit into one
     std::optional<Error> loss_;      // set while there is no device

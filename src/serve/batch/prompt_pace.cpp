@@ -48,6 +48,31 @@ bool PromptPace::wants_measure(uint32_t generating) const {
     return generating > 0 && generating != generating_ && since_ >= kBetween;
 }
 
+void PromptBursts::measured(double seconds, uint32_t generating, uint32_t prompt_rows) {
+    if (prompt_rows == 0) {
+        average(generating_seconds_, seconds);
+        owed_ = std::max(owed_ - seconds, 0.0);
+        return;
+    }
+    const double read = std::max(seconds - (generating > 0 ? generating_seconds_ : 0.0), 0.0);
+    owed_ += read * (1.0 - share_now_) / share_now_;
+    // The end of a prompt takes as long as many rows do, and says little about them.
+    if (prompt_rows >= kFewest) average(row_seconds_, std::max(read, seconds / 16) / prompt_rows);
+}
+
+uint32_t PromptBursts::rows(uint32_t generating, size_t reading, uint32_t most) {
+    if (generating == 0) owed_ = 0.0;
+    if (generating == 0) return most;
+    if (owed_ > 0.0) return 0;
+    share_now_ = std::max(share_, double(reading) / double(reading + generating));
+    uint32_t wanted = kUnmeasured;
+    if (row_seconds_ > 0.0) {
+        const double hold = std::max(kHold, kHoldSteps * generating_seconds_);
+        wanted = uint32_t(std::clamp(hold / row_seconds_, double(kFewest), double(most)));
+    }
+    return std::min(wanted, most);
+}
+
 std::vector<size_t> prompt_order(std::span<const PromptState> prompts) {
     std::vector<size_t> order(prompts.size());
     std::iota(order.begin(), order.end(), size_t(0));

@@ -30,6 +30,29 @@ private:
     double row_seconds_ = 0.0;         // of a row of a prompt; 0: not known
 };
 
+// The same for devices on which a step of few rows takes as long as one of several hundred: prompts are read
+// in bursts, and between two of them those that generate get their time.
+class PromptBursts {
+public:
+    static constexpr uint32_t kFewest = 64, kUnmeasured = 512;  // rows of a burst
+    // A burst holds up those that generate for so long: seconds, or so many of their steps if these take
+    // longer.
+    static constexpr double kHold = 0.03, kHoldSteps = 8.0;
+
+    explicit PromptBursts(double share) : share_(share) {}
+
+    void measured(double seconds, uint32_t generating, uint32_t prompt_rows);
+    // Rows of prompts for now, while so many generate and so many prompts are read. 0 while time is owed to
+    // those that generate. Where more prompts wait than others generate, prompts get more than their share.
+    uint32_t rows(uint32_t generating, size_t reading, uint32_t most);
+
+private:
+    double share_, share_now_ = 0.5;
+    double generating_seconds_ = 0.0;  // of a step without prompts; 0: not known
+    double row_seconds_ = 0.0;         // of a row of a burst; 0: not known
+    double owed_ = 0.0;                // seconds
+};
+
 // A prompt that is being read.
 struct PromptState {
     uint64_t left = 0;         // tokens to read

@@ -7,9 +7,9 @@ namespace redline::serve {
 
 namespace {
 
-// Parts of prompts up to so many tokens go along with the tokens of others. GPUs read the keys of a step of
-// several sequences once for each row, so that longer parts have steps of their sequence alone.
-constexpr uint64_t kTogether = 8;
+// GPUs read the keys of a step of several sequences once for each row. Parts of prompts go along with the
+// tokens of others if they are so short, or have so few keys; the rest has steps of its sequence alone.
+constexpr uint64_t kTogether = 8, kTogetherKeys = 256;
 
 }  // namespace
 
@@ -48,13 +48,16 @@ void Scheduler::Loop::add_prompts(Parts& together, std::vector<Parts>& alone) {
         readers.push_back(request.get());
         states.push_back({request->left(), request->passed_over});
     }
-    uint64_t budget = pace_.rows(generating, batch), room = batch - generating, read = 0;
+    uint64_t budget =
+        mixes_ ? pace_.rows(generating, batch) : bursts_.rows(generating, readers.size(), batch);
+    uint64_t room = batch - generating, read = 0;
     if (padding_ && room > 1) --room;  // see pads()
     for (const size_t i : prompt_order(states)) {
         Request& request = *readers[i];
         uint64_t tokens = std::min(request.left(), mixes_ ? std::min(budget, room) : budget);
         if (!request.marks.empty()) tokens = std::min(tokens, request.marks.front() - request.position());
-        const bool joins = (mixes_ || tokens <= std::min(kTogether, room)) && together.size() < outputs;
+        const bool light = tokens <= kTogether || request.position() + tokens <= kTogetherKeys;
+        const bool joins = (mixes_ || (light && tokens <= room)) && together.size() < outputs;
         if (tokens == 0 || (mixes_ && !joins)) break;
         if (joins) {
             together.push_back({&request, tokens});
@@ -148,7 +151,10 @@ void Scheduler::Loop::count(const Parts& parts, double seconds) {
             part.request->text().size() > part.request->prompt_tokens() && part.tokens == 1;
         (generates ? generating : prompts) += uint32_t(part.tokens);
     }
-    pace_.measured(seconds, generating, prompts);
+    if (mixes_)
+        pace_.measured(seconds, generating, prompts);
+    else
+        bursts_.measured(seconds, generating, prompts);
     ++counted_.steps;
     counted_.rows += generating + prompts;
     counted_.generating_rows += generating;
