@@ -78,6 +78,34 @@ TEST_CASE("serve: a stream that runs when the signal comes is whole") {
     CHECK(has(got.body, "\"model\":\"other\""));
 }
 
+TEST_CASE("serve: the log file has a line for each request, and one that is full does not end the server") {
+    const std::string log = file("access.log");
+    const Outcome outcome = serve({"-m", chain_model(), "--log-file", log, "--log-json"}, [&](uint16_t port) {
+        CHECK(
+            http_post(port, "/v1/completions", R"({"prompt": "a", "max_tokens": 3})", {"X-Request-Id: mine"})
+                .status == 200);
+    });
+    CHECK_MESSAGE(outcome.code == 0, outcome.err);
+    std::ifstream in(log);
+    Json line;
+    for (std::string text; std::getline(in, text);) {
+        line = read_json(text);
+        CHECK(line["status"].is_number());
+    }
+    CHECK(line["id"] == "mine");
+    CHECK(line["path"] == "/v1/completions");
+    CHECK(line["generated_tokens"] == 3);
+    int status = 0;
+    const Outcome full = serve({"-m", chain_model(), "--log-file", "/dev/full"}, [&](uint16_t port) {
+        for (int i = 0; i < 5; ++i) status = http_get(port, "/v1/models").status;
+    });
+    CHECK(full.code == 0);
+    CHECK(status == 200);
+    const size_t told = full.err.find("lines of the log of accesses /dev/full are lost");
+    CHECK(told != full.err.npos);
+    CHECK(full.err.find("are lost", told + 50) == full.err.npos);
+}
+
 TEST_CASE("serve: what is wrong is said in one line, before the model is loaded") {
     const auto error_of = [](std::vector<std::string> arguments, int code) {
         arguments.insert(arguments.begin(), {"serve", "-m", chain_model()});
@@ -89,6 +117,8 @@ TEST_CASE("serve: what is wrong is said in one line, before the model is loaded"
     CHECK(has(error_of({"--port", "70000"}, 2), "--port"));
     CHECK(has(error_of({"--api-key", ""}, 2), "--api-key"));
     CHECK(has(error_of({"--api-key-file", file("no-keys")}, 1), "no-keys"));
+    CHECK(has(error_of({"--log-file", file("no-folder") + "/log"}, 1), "no-folder"));
+    CHECK(has(error_of({"--log-json"}, 2), "--log-file"));
     CHECK(has(error_of({"--host", "192.0.2.7", "--port", "0"}, 1), "--host"));
     CHECK(has(error_of({"--parallel", "0"}, 2), "--parallel"));
     CHECK(has(error_of({"--grammar", "root ::= \"a\""}, 2), "grammar"));

@@ -9,6 +9,7 @@
 #include "cli/version.h"
 #include "serve/api/api_server.h"
 #include "serve/api/scheduled_answering.h"
+#include "serve/http/access_log.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -36,6 +37,8 @@ struct ServeOptions {
     int64_t drain_seconds = 30;
     int64_t body_mib = 64;
     size_t reasoning_fields = 0;
+    std::string log_file;
+    bool log_json = false;
 };
 
 Status add_name(std::vector<std::string>& names, const std::string& name) {
@@ -88,6 +91,11 @@ void add_server_options(Options& options, ServeOptions& serve) {
         "--reasoning-field", {"reasoning_content", "reasoning", "both"},
         "the member of OpenAI's messages that has what the model thinks (default: reasoning_content)",
         [&serve](size_t index) { serve.reasoning_fields = index; });
+    options.name("--log-file", "FILE",
+                 "a line for each request is appended to this file: time, id, peer, method, path, status, "
+                 "bytes, seconds, tokens of the prompt and of the answer",
+                 serve.log_file);
+    options.flag("--log-json", "lines of --log-file are JSON", serve.log_json);
 }
 
 Options declare_serve(ServeOptions& serve) {
@@ -134,10 +142,12 @@ serve::ServedModel served_model(const ServeOptions& serve, const Model& model, u
     return served;
 }
 
-void log_access(const serve::HttpAccess& access) {
+void log_access(const serve::HttpAccess& access, std::optional<serve::AccessLog>& file) {
     say_detail(fmt::format("{} {} {}, {} bytes in {:.3f} s", access.method, for_terminal(access.path),
                            access.status == 0 ? "cancelled" : fmt::format("{}", access.status), access.bytes,
                            access.seconds));
+    if (!file) return;
+    if (const Status written = file->write(access); !written) say(written.error().message);
 }
 
 // Waits for a signal, and lets the answers under way end.
@@ -156,9 +166,12 @@ void serve_until_signal(const ServeOptions& serve, serve::ApiServer& server, ser
 }
 
 Result<int> serve_model(ServeOptions& serve, const Options& options) {
+    // The server writes to the file until it has ended.
+    std::optional<serve::AccessLog> log;
+    if (!serve.log_file.empty()) log = RL_TRY(serve::AccessLog::open(serve.log_file, serve.log_json));
     const std::unique_ptr<serve::ApiServer> server =
         RL_TRY(serve::ApiServer::listen(serve.http, serve.access));
-    server->set_log(log_access);
+    server->set_log([&log](const serve::HttpAccess& access) { log_access(access, log); });
     const Interrupts interrupts;
     LoadedModel loaded = RL_TRY(inspect_model(serve.model));
     const Model& model = *loaded.model;
@@ -191,6 +204,8 @@ int run_serve(const std::vector<std::string>& arguments) {
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     Status usage = settle_device(serve.model);
     if (usage) usage = check_options(serve.sampling.sampler);
+    if (usage && serve.log_json && serve.log_file.empty())
+        usage = error("--log-json says how the lines of --log-file FILE are written: give both");
     if (!usage) return fail(usage.error(), kUsage);
     serve.http.limits.body_bytes = uint64_t(serve.body_mib) << 20;
     if (!serve.key_file.empty()) {

@@ -9,6 +9,7 @@ public:
     AnswerRun(std::shared_ptr<Exchange> exchange, const PreparedPrompt& prompt, size_t count,
               std::unique_ptr<AnswerListener> listener)
         : exchange_(std::move(exchange)),
+          prompt_tokens_(prompt.tokens.size()),
           tools_(prompt.tools),
           parallel_(prompt.parallel),
           listener_(std::move(listener)),
@@ -48,8 +49,10 @@ private:
               std::vector<TokenLogprobs> logprobs, std::vector<Token> tokens);
     void show(size_t index, bool reasoning, const std::string& text);
     void finish(size_t index, uint64_t reasoning_tokens, AnswerEnd end);
+    void count() const;
 
     const std::shared_ptr<Exchange> exchange_;
+    const uint64_t prompt_tokens_;
     const Json tools_;
     const bool parallel_;
     std::unique_ptr<AnswerListener> listener_;
@@ -147,6 +150,7 @@ void AnswerRun::take(size_t index, const std::vector<redline::AnswerPiece>& piec
     answer.tokens.insert(answer.tokens.end(), tokens.begin(), tokens.end());
     answer.logprobs.insert(answer.logprobs.end(), logprobs.begin(), logprobs.end());
     state.pending.insert(state.pending.end(), logprobs.begin(), logprobs.end());
+    count();
     for (const redline::AnswerPiece& each : pieces) {
         (each.reasoning ? answer.reasoning : answer.content) += each.text;
         if (each.reasoning)
@@ -154,6 +158,14 @@ void AnswerRun::take(size_t index, const std::vector<redline::AnswerPiece>& piec
         else
             show(index, false, tools_.empty() ? each.text : state.watch.push(each.text));
     }
+}
+
+// The cost of an answer is known at its end only; until then its tokens are those that have a text.
+void AnswerRun::count() const {
+    uint64_t generated = 0;
+    for (const Choice& answer : answers_)
+        generated += std::max<uint64_t>(answer.tokens.size(), answer.end.cost.generated_tokens);
+    exchange_->count_tokens(prompt_tokens_, generated);
 }
 
 void AnswerRun::show(size_t index, bool reasoning, const std::string& text) {
@@ -169,6 +181,7 @@ void AnswerRun::finish(size_t index, uint64_t reasoning_tokens, AnswerEnd end) {
     Choice& answer = answers_[index];
     answer.reasoning_tokens = reasoning_tokens;
     answer.end = std::move(end);
+    count();
     if (!answer.end.problem.ok())
         return fail(
             {.status = answer.end.device_lost ? 503 : 500, .message = answer.end.problem.error().message});

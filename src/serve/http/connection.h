@@ -87,6 +87,7 @@ public:
     void write(uint64_t serial, const std::string& text);
     void finish(uint64_t serial);
     void when_gone(uint64_t serial, std::function<void()> work);
+    void count_tokens(uint64_t serial, uint64_t prompt, uint64_t generated);
     void abandoned(uint64_t serial);
     HttpCore& core() { return *core_; }
 
@@ -112,6 +113,7 @@ private:
     void refuse(int status, const std::string& message);
     void cut();
     void complete();
+    void log_access();
     void written();
     void linger();
     void drain();
@@ -122,6 +124,7 @@ private:
     void set_deadline(std::chrono::milliseconds time);
     void expired();
     std::string head_text(const HttpReply& reply, std::optional<uint64_t> length) const;
+    std::string peer() const;
 
     std::shared_ptr<HttpCore> core_;
     tcp::socket socket_;

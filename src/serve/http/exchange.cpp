@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <random>
+
+#include <fmt/format.h>
 
 namespace redline::serve {
 
@@ -27,6 +30,16 @@ std::string percent_decoded(std::string_view text) {
         if (coded) i += 2;
     }
     return out;
+}
+
+std::string request_id(std::string_view given) {
+    constexpr size_t kLongest = 128;
+    constexpr std::string_view kKnown =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:+=/@";
+    if (!given.empty() && given.size() <= kLongest && given.find_first_not_of(kKnown) == given.npos)
+        return std::string(given);
+    thread_local std::mt19937_64 random{std::random_device{}()};
+    return fmt::format("req-{:016x}", random());
 }
 
 std::string_view status_text(int status) {

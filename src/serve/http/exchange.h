@@ -17,6 +17,7 @@ struct HttpHeader {
 };
 
 struct HttpRequest {
+    std::string id;  // of the client's header X-Request-Id, or made here; the answer has it, too
     std::string method;
     std::string path;   // percent-decoded, without the query
     std::string query;  // as it came, without the question mark
@@ -52,6 +53,8 @@ public:
     virtual void post(std::function<void()> work) = 0;
     // Each is called once on that thread when the client goes before the end, at once if it is gone already.
     virtual void when_gone(std::function<void()> work) = 0;
+    // Tells the log of accesses how many tokens the prompt has, and the answers so far.
+    virtual void count_tokens(uint64_t prompt, uint64_t generated) = 0;
 };
 
 // The part of a server that answers.
@@ -71,5 +74,8 @@ std::string percent_decoded(std::string_view text);
 // "Not Found"; for a status that is not known "Status".
 std::string_view status_text(int status);
 bool same_name(std::string_view a, std::string_view b);  // in any case, of ASCII
+// The id that a client gave its request, where that is 1 to 128 letters, digits and -_.:+=/@ and thus can
+// stand in headers and logs as it is; a new one in place of any other.
+std::string request_id(std::string_view given);
 
 }  // namespace redline::serve

@@ -64,6 +64,9 @@ public:
     void finish() override { inner_->finish(); }
     void post(std::function<void()> work) override { inner_->post(std::move(work)); }
     void when_gone(std::function<void()> work) override { inner_->when_gone(std::move(work)); }
+    void count_tokens(uint64_t prompt, uint64_t generated) override {
+        inner_->count_tokens(prompt, generated);
+    }
 
 private:
     HttpReply with(HttpReply reply) const {
@@ -153,7 +156,9 @@ std::vector<HttpHeader> Router::shared_headers(const HttpRequest& request) const
     const std::string_view origin = request.header("Origin");
     if (origin.empty()) return {};
     // The origin is one of a list, and no credentials of a browser are asked for.
-    return {{"Access-Control-Allow-Origin", std::string(origin)}, {"Vary", "Origin"}};
+    return {{"Access-Control-Allow-Origin", std::string(origin)},
+            {"Access-Control-Expose-Headers", "X-Request-Id"},
+            {"Vary", "Origin"}};
 }
 
 std::optional<HttpReply> Router::admit(const HttpRequest& head) {

@@ -48,6 +48,11 @@ public:
     void when_gone(std::function<void()> work) override {
         there([work = std::move(work)](Connection& c, uint64_t serial) { c.when_gone(serial, work); });
     }
+    void count_tokens(uint64_t prompt, uint64_t generated) override {
+        there([prompt, generated](Connection& c, uint64_t serial) {
+            c.count_tokens(serial, prompt, generated);
+        });
+    }
 
 private:
     template <typename Work>
@@ -153,6 +158,7 @@ void Connection::read_request() {
 
 void Connection::read_head() {
     state_ = State::head;
+    since_ = std::chrono::steady_clock::now();
     set_deadline(core_->limits.head);
     beast_http::async_read_header(socket_, buffer_, *parser_,
                                   then([](Connection& c, Fault fault, size_t) { c.got_head(fault); }));
@@ -183,7 +189,9 @@ void Connection::got_head(Fault fault) {
     if (mark < target.size()) request_.query = target.substr(mark + 1);
     for (const auto& field : head)
         request_.headers.push_back({text_of(field.name_string()), text_of(field.value())});
-    access_ = {request_.method, request_.path, 0, 0, 0.0};
+    access_.method = request_.method;
+    access_.path = request_.path;
+    access_.id = request_.id = request_id(request_.header("X-Request-Id"));
     since_ = std::chrono::steady_clock::now();
     if (std::optional<HttpReply> refusal = core_->handler.admit(request_)) {
         keeps_ = keeps_ && parser_->is_done();
@@ -251,13 +259,30 @@ void Connection::look() {
 void Connection::refuse(int status, const std::string& message) {
     keeps_ = false;
     state_ = State::working;
+    if (access_.id.empty()) access_.id = request_id({});
     reply(serial_, core_->handler.refuse(status, message));
 }
 
 void Connection::cut() {
-    access_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - since_).count();
-    if (core_->log && !completed_) core_->log(access_);
+    if (!completed_) log_access();
     close();
+}
+
+void Connection::log_access() {
+    if (!core_->log) return;
+    access_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - since_).count();
+    access_.peer = peer();
+    core_->log(access_);
+}
+
+// Empty where the connection is broken already.
+std::string Connection::peer() const {
+    Fault fault;
+    const tcp::endpoint end = socket_.remote_endpoint(fault);
+    if (fault) return {};
+    const std::string address = end.address().to_string();
+    return end.address().is_v6() ? fmt::format("[{}]:{}", address, end.port())
+                                 : fmt::format("{}:{}", address, end.port());
 }
 
 std::string Connection::head_text(const HttpReply& reply, std::optional<uint64_t> length) const {
@@ -267,6 +292,7 @@ std::string Connection::head_text(const HttpReply& reply, std::optional<uint64_t
     std::tm parts = {};
     ::gmtime_r(&now, &parts);
     out.append(date, std::strftime(date, sizeof(date), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts));
+    out += fmt::format("X-Request-Id: {}\r\n", access_.id);
     if (reply.status != 204) out += fmt::format("Content-Type: {}\r\n", reply.type);
     for (const HttpHeader& each : reply.headers) out += fmt::format("{}: {}\r\n", each.name, each.value);
     if (length && reply.status != 204) out += fmt::format("Content-Length: {}\r\n", *length);
@@ -321,6 +347,12 @@ void Connection::when_gone(uint64_t serial, std::function<void()> work) {
     gone_.push_back(std::move(work));
 }
 
+void Connection::count_tokens(uint64_t serial, uint64_t prompt, uint64_t generated) {
+    if (serial != serial_) return;
+    access_.prompt_tokens = prompt;
+    access_.generated_tokens = generated;
+}
+
 void Connection::abandoned(uint64_t serial) {
     if (serial != serial_ || state_ != State::working) return;
     if (begun_) return cut();
@@ -331,8 +363,7 @@ void Connection::complete() {
     completed_ = true;
     ++serial_;
     gone_.clear();
-    access_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - since_).count();
-    if (core_->log) core_->log(access_);
+    log_access();
     if (!writing_) written();
 }
 

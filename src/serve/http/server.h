@@ -31,10 +31,13 @@ struct HttpOptions {
 
 // An exchange that has ended, for a log of accesses.
 struct HttpAccess {
-    std::string method, path;
-    int status = 0;  // 0: the client went before the answer began
+    std::string id, peer;      // the peer is an address and a port
+    std::string method, path;  // empty where what came is no HTTP
+    int status = 0;            // 0: the client went before the answer began
     uint64_t bytes = 0;
     double seconds = 0.0;
+    std::optional<uint64_t> prompt_tokens = {};
+    std::optional<uint64_t> generated_tokens = {};
 };
 
 class HttpCore;  // see connection.h
