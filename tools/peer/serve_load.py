@@ -135,7 +135,10 @@ class Server:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         command = shlex.split(self.command.replace("{port}", str(self.port)))
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        except OSError as problem:
+            raise Problem(f"{self.name}: cannot start: {problem}") from problem
         begin = time.monotonic()
         while not await self.healthy():
             if self.process.poll() is not None:
