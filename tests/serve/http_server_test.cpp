@@ -282,6 +282,19 @@ TEST_CASE("page: its three files come without a key, and let nothing in from els
     CHECK(mentions(http_get(served.port(), "/").body, "page.js"));
 }
 
+TEST_CASE(
+    "page: its scripts come as one, and its policy allows neither scripts in HTML nor images of elsewhere") {
+    Served served;
+    const HttpGot got = http_get(served.port(), "/page.js");
+    for (const char* function :
+         {"function show_markdown", "function store_talk", "function show_message", "function answer"})
+        CHECK(mentions(got.body, function));
+    const std::string& policy = got.headers.at("content-security-policy");
+    CHECK(mentions(policy, "script-src 'self';"));
+    CHECK(mentions(policy, "img-src data:;"));
+    CHECK_FALSE(mentions(policy, "unsafe"));
+}
+
 TEST_CASE("keys: a file has one in a line") {
     const std::string path =
         (std::filesystem::temp_directory_path() / fmt::format("redline_keys_{}", ::getpid())).string();

@@ -10,12 +10,13 @@ void answer_page(Service&, const ExchangePtr& exchange) {
     if (path == "/page.js") reply = {.type = "text/javascript; charset=utf-8", .body = kPageScript};
     if (path == "/page.css") reply = {.type = "text/css; charset=utf-8", .body = kPageStyle};
     // Nothing comes from elsewhere, nothing goes elsewhere, and no other page shows this one in a frame.
-    reply.headers = {{"Content-Security-Policy",
-                      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-                      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
-                     {"X-Content-Type-Options", "nosniff"},
-                     {"Referrer-Policy", "no-referrer"},
-                     {"Cache-Control", "no-cache"}};
+    reply.headers = {
+        {"Content-Security-Policy",
+         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+        {"X-Content-Type-Options", "nosniff"},
+        {"Referrer-Policy", "no-referrer"},
+        {"Cache-Control", "no-cache"}};
     exchange->reply(std::move(reply));
 }
 
