@@ -221,7 +221,10 @@ std::function<void()> run_answers(Service& service, const std::shared_ptr<Exchan
     } else if (const Status submitted = run->submit(service, prompt, wishes); !submitted) {
         exchange->post([run, message = submitted.error().message] { run->fail({.message = message}); });
     }
-    return [run] { run->cancel(); };
+    // The scheduler keeps the run until its answers have ended; a listener that kept it would never end.
+    return [run = std::weak_ptr(run)] {
+        if (const auto running = run.lock()) running->cancel();
+    };
 }
 
 std::optional<Problem> too_long(const Service& service, std::span<const Token> prompt) {
