@@ -127,3 +127,34 @@ TEST_CASE("serve: what is wrong is said in one line, before the model is loaded"
     });
     CHECK(taken.code == 0);
 }
+
+TEST_CASE("serve: the models of a folder answer by their names, and options of one model are refused") {
+    const std::string folder = file("served-models");
+    std::filesystem::create_directories(folder + "/sub");
+    for (const char* name : {"/one.gguf", "/sub/two.gguf"})
+        std::filesystem::copy_file(chain_model(), folder + name,
+                                   std::filesystem::copy_options::overwrite_existing);
+    Json models, one, two;
+    const Outcome outcome = serve({"--models", folder, "--idle-unload", "600"}, [&](uint16_t port) {
+        one = completion(port, {{"model", "one"}, {"max_tokens", 100}});
+        two = completion(port, {{"model", "sub/two"}, {"max_tokens", 100}});
+        models = read_json(http_get(port, "/v1/models").body)["data"];
+    });
+    CHECK_MESSAGE(outcome.code == 0, outcome.err);
+    CHECK(one["choices"][0]["text"] == ChainModel::kWholeText);
+    CHECK(two["choices"][0]["text"] == ChainModel::kWholeText);
+    CHECK(two["model"] == "sub/two");
+    REQUIRE(models.size() == 2);
+    CHECK(models[0]["status"]["value"] == "unloaded");
+    CHECK(models[1]["status"]["value"] == "loaded");
+    CHECK(has(outcome.err, "one is unloaded: another model is wanted"));
+
+    const auto refused = [](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), "serve");
+        return redline_(arguments);
+    };
+    CHECK(refused({"--models", folder, "-m", chain_model()}).code == 2);
+    CHECK(refused({"--models", folder, "-a", "name"}).code == 2);
+    CHECK(has(refused({"-m", chain_model(), "--models-max", "2"}).err, "--models DIR"));
+    CHECK(has(refused({"--models", file("no-folder")}).err, "there is no such folder"));
+}

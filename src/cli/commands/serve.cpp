@@ -10,10 +10,14 @@
 #include "serve/api/api_server.h"
 #include "serve/api/scheduled_answering.h"
 #include "serve/http/access_log.h"
+#include "serve/pool/hosted_model.h"
+#include "serve/pool/pool_routes.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <thread>
+
+#include <sys/stat.h>
 
 namespace redline::cli {
 
@@ -39,12 +43,30 @@ struct ServeOptions {
     size_t reasoning_fields = 0;
     std::string log_file;
     bool log_json = false;
+    std::string folder;  // of several models
+    uint32_t models_most = 1;
+    int64_t idle_seconds = 0;
 };
 
 Status add_name(std::vector<std::string>& names, const std::string& name) {
     if (name.empty()) return error("was given an empty text");
     names.push_back(name);
     return {};
+}
+
+void add_several_options(Options& options, ServeOptions& serve) {
+    options.name("--models-dir --models", "DIR",
+                 "serve the models of this folder, in place of -m: each is loaded when a request names it",
+                 serve.folder);
+    options.common("serve the models of a folder, loaded on demand");
+    options.number(
+        "--models-max",
+        "models of the folder that are loaded at a time; the one that was used least recently makes "
+        "room, once its answers are complete",
+        serve.models_most, 1, 1024);
+    options.number("--idle-unload",
+                   "seconds after which a model of the folder that nobody uses is unloaded; 0: never",
+                   serve.idle_seconds, 0, 365 * 86400);
 }
 
 void add_server_options(Options& options, ServeOptions& serve) {
@@ -103,6 +125,7 @@ Options declare_serve(ServeOptions& serve) {
                     {"serve [MODEL] [options]"});
     serve.model.default_context = kUsualContext;
     add_server_options(options, serve);
+    add_several_options(options, serve);
     add_template_options(options, serve.writer);
     add_reasoning_options(options, serve.writer, serve.reasoning);
     add_model_options(options, serve.model);
@@ -113,6 +136,7 @@ Options declare_serve(ServeOptions& serve) {
     options.example("redline serve model.gguf");
     options.example("redline serve model.gguf --port 8081 --parallel 16 -c 16384");
     options.example("redline serve model.gguf --host 0.0.0.0 --api-key-file keys.txt");
+    options.example("redline serve --models ~/models --models-max 2 --idle-unload 600");
     options.example("curl http://127.0.0.1:8080/v1/models");
     options.remark(
         "Standard output gets one line with the address. Sampling options are what holds where a request is silent. "
@@ -125,14 +149,10 @@ std::string model_name(const ServeOptions& serve, const Model& model) {
     return std::filesystem::path(model.gguf().path()).stem().string();
 }
 
-serve::ServedModel served_model(const ServeOptions& serve, const Model& model, uint64_t context) {
+// The facts that hold for each model that is served.
+serve::ServedModel served_by(const ServeOptions& serve) {
     serve::ServedModel served;
-    served.model = &model;
-    served.name = model_name(serve, model);
-    served.path = model.gguf().path();
-    served.context = context;
     served.parallel = serve.scheduler.parallel;
-    served.created = serve::seconds_now();
     served.build = "redline " + version();
     served.sampling = serve.sampling.sampler;
     served.writer = serve.writer;
@@ -140,6 +160,22 @@ serve::ServedModel served_model(const ServeOptions& serve, const Model& model, u
     served.reasoning_content = serve.reasoning_fields != 1;
     served.reasoning = serve.reasoning_fields != 0;
     return served;
+}
+
+serve::ServedModel served_model(const ServeOptions& serve, const Model& model, uint64_t context) {
+    serve::ServedModel served = served_by(serve);
+    served.model = &model;
+    served.name = model_name(serve, model);
+    served.path = model.gguf().path();
+    served.context = context;
+    served.created = serve::seconds_now();
+    return served;
+}
+
+Result<std::optional<serve::AccessLog>> access_log(const ServeOptions& serve) {
+    std::optional<serve::AccessLog> log;
+    if (!serve.log_file.empty()) log = RL_TRY(serve::AccessLog::open(serve.log_file, serve.log_json));
+    return log;
 }
 
 void log_access(const serve::HttpAccess& access, std::optional<serve::AccessLog>& file) {
@@ -150,25 +186,35 @@ void log_access(const serve::HttpAccess& access, std::optional<serve::AccessLog>
     if (const Status written = file->write(access); !written) say(written.error().message);
 }
 
+// Returns once a signal has come.
+void await_signal(const ServeOptions& serve, const Interrupts& interrupts,
+                  const std::function<uint64_t()>& running) {
+    constexpr std::chrono::milliseconds kLook(50);
+    while (!interrupts.raised()) std::this_thread::sleep_for(kLook);
+    const uint64_t answers = running();
+    say(answers == 0
+            ? std::string("the server ends")
+            : fmt::format("the server ends: {} answers may go on for {} s", answers, serve.drain_seconds));
+}
+
+constexpr std::chrono::seconds kWritten(5);  // for the ends of answers to reach their clients
+
 // Waits for a signal, and lets the answers under way end.
 void serve_until_signal(const ServeOptions& serve, serve::ApiServer& server, serve::Scheduler& scheduler,
                         const Interrupts& interrupts) {
-    constexpr std::chrono::milliseconds kLook(50);
-    while (!interrupts.raised()) std::this_thread::sleep_for(kLook);
-    const uint32_t running = scheduler.statistics().running();
-    say(running == 0
-            ? std::string("the server ends")
-            : fmt::format("the server ends: {} answers may go on for {} s", running, serve.drain_seconds));
+    await_signal(serve, interrupts, [&] { return scheduler.statistics().running(); });
     server.drain();
     scheduler.drain(std::chrono::seconds(serve.drain_seconds));
-    constexpr std::chrono::seconds kWritten(5);
     server.close(kWritten);
+}
+
+unsigned request_threads() {
+    return std::clamp(std::thread::hardware_concurrency() / 2, 2u, 8u);
 }
 
 Result<int> serve_model(ServeOptions& serve, const Options& options) {
     // The server writes to the file until it has ended.
-    std::optional<serve::AccessLog> log;
-    if (!serve.log_file.empty()) log = RL_TRY(serve::AccessLog::open(serve.log_file, serve.log_json));
+    std::optional<serve::AccessLog> log = RL_TRY(access_log(serve));
     const std::unique_ptr<serve::ApiServer> server =
         RL_TRY(serve::ApiServer::listen(serve.http, serve.access));
     server->set_log([&log](const serve::HttpAccess& access) { log_access(access, log); });
@@ -190,12 +236,82 @@ Result<int> serve_model(ServeOptions& serve, const Options& options) {
     const std::unique_ptr<serve::Scheduler> scheduler =
         RL_TRY(serve::Scheduler::create(loaded, serve.model, serve.scheduler));
     serve::ScheduledAnswering answering(*scheduler);
-    const unsigned threads = std::clamp(std::thread::hardware_concurrency() / 2, 2u, 8u);
-    server->open(served_model(serve, model, context), answering, threads);
+    server->open(served_model(serve, model, context), answering, request_threads());
     say(fmt::format("{} answers at {}: {} requests at a time, {} tokens each", model_name(serve, model),
                     server->address(), serve.scheduler.parallel, context));
     serve_until_signal(serve, *server, *scheduler, interrupts);
     return out.finish();
+}
+
+// The models of the folder, by the names that redline models gives them.
+Result<std::vector<serve::OfferedModel>> models_of(const std::string& folder) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder, ignored))
+        return error("--models {}: there is no such folder", folder);
+    const StoredModels found = find_model_files({{"redline", StoreKind::folder, folder}});
+    for (const std::string& fault : found.faults) note(fault);
+    std::vector<serve::OfferedModel> models;
+    for (const StoredModel& file : found.files) {
+        struct stat facts = {};
+        const bool known = ::stat(file.path.c_str(), &facts) == 0;
+        models.push_back(
+            {file.name, file.aliases, file.path, file.bytes, known ? int64_t(facts.st_mtime) : 0});
+    }
+    if (models.empty()) return error("--models {}: the folder has no GGUF file", folder);
+    return models;
+}
+
+Result<int> serve_models(ServeOptions& serve, const Options& options) {
+    std::optional<serve::AccessLog> log = RL_TRY(access_log(serve));
+    std::vector<serve::OfferedModel> models = RL_TRY(models_of(serve.folder));
+    const size_t count = models.size();
+    serve.writer.notes = &terminal_notes();
+    serve.writer.names = &kRequestNames;
+    const serve::Hosting hosting{serve.model, serve.scheduler, served_by(serve),
+                                 [&](const Metadata& metadata) -> Result<SamplerOptions> {
+                                     SamplerOptions sampler = serve.sampling.sampler;
+                                     RL_TRY(take_file_defaults(options, metadata, sampler));
+                                     return sampler;
+                                 }};
+    serve::PoolOptions wishes;
+    wishes.most = serve.models_most;
+    wishes.idle = std::chrono::seconds(serve.idle_seconds);
+    wishes.threads = request_threads();
+    wishes.build = hosting.served.build;
+    wishes.say = [](const std::string& text) { say(text); };
+    serve::ModelPool pool(std::move(models), wishes, [&hosting](const serve::OfferedModel& offered) {
+        return serve::open_hosted(offered, hosting);
+    });
+    const std::unique_ptr<serve::ApiServer> server =
+        RL_TRY(serve::ApiServer::listen(serve.http, serve.access));
+    server->set_log([&log](const serve::HttpAccess& access) { log_access(access, log); });
+    const Interrupts interrupts;
+    server->open(serve::pool_routes(pool), request_threads());
+    Output out;
+    out.write(fmt::format("listening on {}\n", server->address()));
+    say(fmt::format("{} models of {} answer at {}, {} of them at a time", count, serve.folder,
+                    server->address(), std::min<size_t>(count, serve.models_most)));
+    await_signal(serve, interrupts, [&pool] { return pool.in_use(); });
+    pool.drain(std::chrono::seconds(serve.drain_seconds));
+    server->close(kWritten);
+    return out.finish();
+}
+
+// Options of a server with one model, and of one with several, go without each other.
+Status check_several(const ServeOptions& serve, const Options& options) {
+    if (serve.folder.empty()) {
+        for (const char* name : {"--models-max", "--idle-unload"})
+            if (options.given(name))
+                return error("{} is for a server with several models: --models DIR names their folder", name);
+        return {};
+    }
+    if (!serve.model.model.empty() || serve.model.remote)
+        return error("--models {} offers the models of a folder, and one is named beside it: leave one out",
+                     serve.folder);
+    if (!serve.alias.empty())
+        return error("--alias {} names one model, and --models {} has several: leave one out", serve.alias,
+                     serve.folder);
+    return {};
 }
 
 int run_serve(const std::vector<std::string>& arguments) {
@@ -206,12 +322,17 @@ int run_serve(const std::vector<std::string>& arguments) {
     if (usage) usage = check_options(serve.sampling.sampler);
     if (usage && serve.log_json && serve.log_file.empty())
         usage = error("--log-json says how the lines of --log-file FILE are written: give both");
+    if (usage) usage = check_several(serve, options);
     if (!usage) return fail(usage.error(), kUsage);
     serve.http.limits.body_bytes = uint64_t(serve.body_mib) << 20;
     if (!serve.key_file.empty()) {
         Result<std::vector<std::string>> keys = serve::read_keys(serve.key_file);
         if (!keys) return fail(keys.error());
         for (std::string& key : keys.value()) serve.access.keys.push_back(std::move(key));
+    }
+    if (!serve.folder.empty()) {
+        const Result<int> code = serve_models(serve, options);
+        return code ? code.value() : fail(code.error());
     }
     if (const std::optional<int> code = take_remote_model(serve.model)) return *code;
     if (const Status found = take_demo_model(serve.model); !found) return fail(found.error());

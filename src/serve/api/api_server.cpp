@@ -39,7 +39,11 @@ ApiServer::~ApiServer() {
 
 void ApiServer::open(ServedModel model, Answering& answering, unsigned threads) {
     service_ = std::make_unique<Service>(std::move(model), answering);
-    router_ = std::make_unique<Router>(api_routes(*service_), access_, threads);
+    open(api_routes(*service_), threads);
+}
+
+void ApiServer::open(std::vector<Route> routes, unsigned threads) {
+    router_ = std::make_unique<Router>(std::move(routes), access_, threads);
     entrance_.open(*router_);
 }
 

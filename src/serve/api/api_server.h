@@ -24,6 +24,8 @@ public:
     // From here on requests are answered; `answering` has to outlive this. `threads`: for JSON, templates and
     // tokens.
     void open(ServedModel model, Answering& answering, unsigned threads);
+    // The same with other routes, where these refuse new requests once the server ends.
+    void open(std::vector<Route> routes, unsigned threads);
     // Refuses new requests, and lets those under way go on.
     void drain();
     // Ends the connections; answers that are done are written first.

@@ -1,58 +1,68 @@
 // GET /metrics: counters in Prometheus' text form, under llama-server's names and vLLM's.
 #include "serve/api/native.h"
 
+#include <algorithm>
+
 namespace redline::serve {
 
 namespace {
 
+// Values of one name stand together, below one head, whichever model they are of.
 class MetricsText {
 public:
-    explicit MetricsText(const std::string& model) {
-        for (const char c : model)
+    // The values that follow are of this model. `several`: all values have its name as a label.
+    void model(const std::string& name, bool several) {
+        model_.clear();
+        for (const char c : name)
             if (c == '\\' || c == '"')
                 model_ += {'\\', c};
             else if (c != '\n')
                 model_ += c;
+        plain_label_ = several ? fmt::format("{{model=\"{}\"}}", model_) : "";
     }
 
     void plain(std::string_view name, std::string_view type, std::string_view help, double value) {
-        head("llamacpp:", name, type, help);
-        text_ += fmt::format("llamacpp:{} {}\n", name, value);
+        below("llamacpp:", name, type, help) += fmt::format("llamacpp:{}{} {}\n", name, plain_label_, value);
     }
     void labelled(std::string_view name, std::string_view type, std::string_view help, double value,
                   std::string_view label = {}) {
-        head("vllm:", name, type, help);
-        text_ += fmt::format("vllm:{}{{model_name=\"{}\"{}}} {}\n", name, model_, label, value);
+        below("vllm:", name, type, help) +=
+            fmt::format("vllm:{}{{model_name=\"{}\"{}}} {}\n", name, model_, label, value);
     }
     void histogram(std::string_view name, std::string_view help, const Histogram& values) {
-        head("vllm:", name, "histogram", help);
+        std::string& text = below("vllm:", name, "histogram", help);
         uint64_t sum = 0;
         const auto line = [&](const std::string& bound) {
-            text_ +=
+            text +=
                 fmt::format("vllm:{}_bucket{{model_name=\"{}\",le=\"{}\"}} {}\n", name, model_, bound, sum);
         };
         for (size_t i = 0; i < values.counts().size(); ++i) {
             sum += values.counts()[i];
             line(i < values.bounds().size() ? fmt::format("{}", values.bounds()[i]) : "+Inf");
         }
-        text_ +=
+        text +=
             fmt::format("vllm:{0}_sum{{model_name=\"{1}\"}} {2}\nvllm:{0}_count{{model_name=\"{1}\"}} {3}\n",
                         name, model_, values.sum(), values.count());
     }
-    std::string take() { return std::move(text_); }
+    std::string text() const {
+        std::string all;
+        for (const auto& [name, lines] : families_) all += lines;
+        return all;
+    }
 
 private:
-    // Several values of one name stand below one head.
-    void head(std::string_view space, std::string_view name, std::string_view type, std::string_view help) {
-        std::string full = fmt::format("{}{}", space, name);
-        if (full == last_) return;
-        text_ += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", full, help, type);
-        last_ = std::move(full);
+    std::string& below(std::string_view space, std::string_view name, std::string_view type,
+                       std::string_view help) {
+        const std::string full = fmt::format("{}{}", space, name);
+        const auto found = std::ranges::find(families_, full, &std::pair<std::string, std::string>::first);
+        if (found != families_.end()) return found->second;
+        families_.emplace_back(full, fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", full, help, type));
+        return families_.back().second;
     }
 
     std::string model_;
-    std::string text_;
-    std::string last_;
+    std::string plain_label_;
+    std::vector<std::pair<std::string, std::string>> families_;  // by their names
 };
 
 double ratio(double part, double whole) {
@@ -118,14 +128,29 @@ void write_vllm_names(MetricsText& out, const Statistics& s) {
                  fmt::format(",block_size=\"{}\",num_gpu_blocks=\"{}\"", s.page_tokens, s.pages));
 }
 
+void write_metrics(MetricsText& out, Service& service, bool several) {
+    const Statistics statistics = service.answers.statistics();
+    out.model(service.served.name, several);
+    write_llama_names(out, statistics);
+    write_vllm_names(out, statistics);
+}
+
+HttpReply metrics_reply(const MetricsText& text) {
+    return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = text.text()};
+}
+
 }  // namespace
 
 void answer_metrics(Service& service, const ExchangePtr& exchange) {
-    const Statistics statistics = service.answers.statistics();
-    MetricsText out(service.served.name);
-    write_llama_names(out, statistics);
-    write_vllm_names(out, statistics);
-    exchange->reply({.type = "text/plain; version=0.0.4; charset=utf-8", .body = out.take()});
+    MetricsText out;
+    write_metrics(out, service, false);
+    exchange->reply(metrics_reply(out));
+}
+
+HttpReply metrics_of(std::span<const std::shared_ptr<Service>> models) {
+    MetricsText out;
+    for (const std::shared_ptr<Service>& model : models) write_metrics(out, *model, true);
+    return metrics_reply(out);
 }
 
 }  // namespace redline::serve

@@ -14,5 +14,7 @@ void answer_health(Service& service, const ExchangePtr& exchange);
 void answer_props(Service& service, const ExchangePtr& exchange);
 void answer_slots(Service& service, const ExchangePtr& exchange);
 void answer_metrics(Service& service, const ExchangePtr& exchange);
+// The metrics of several models, each with its name as a label.
+HttpReply metrics_of(std::span<const std::shared_ptr<Service>> models);
 
 }  // namespace redline::serve

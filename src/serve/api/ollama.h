@@ -13,6 +13,10 @@ void answer_ollama_show(Service& service, const ExchangePtr& exchange);
 void answer_ollama_version(Service& service, const ExchangePtr& exchange);
 void refuse_ollama(Service& service, const ExchangePtr& exchange);  // what changes models, and embeddings
 
+// The model in Ollama's lists of models.
+Json ollama_entry(Service& service);
+// With a tag, as Ollama's names have one.
+std::string ollama_name(const std::string& name);
 // The abilities of the model: "completion", "tools", ...
 Json ollama_capabilities(Service& service);
 

@@ -8,10 +8,6 @@ namespace redline::serve {
 
 namespace {
 
-std::string tagged(const std::string& name) {
-    return name.find(':') == name.npos ? name + ":latest" : name;
-}
-
 Json ollama_details(const Model& model) {
     const std::string family = model.config().arch;
     return {{"parent_model", ""},
@@ -20,18 +16,6 @@ Json ollama_details(const Model& model) {
             {"families", Json::array({family})},
             {"parameter_size", short_count(parameter_count(model.gguf()))},
             {"quantization_level", file_type(model.gguf())}};
-}
-
-Json ollama_entry(Service& service) {
-    const ServedModel& served = service.served;
-    const Result<uint64_t> print = served.model->fingerprint();
-    const std::string name = tagged(served.name);
-    return {{"name", name},
-            {"model", name},
-            {"modified_at", rfc3339(served.created)},
-            {"size", served.model->gguf().file_bytes()},
-            {"digest", fmt::format("{:016x}{:048x}", print.ok() ? print.value() : 0, 0)},
-            {"details", ollama_details(*served.model)}};
 }
 
 // Keys of the file without the lists of its tokenizer, which are long.
@@ -48,6 +32,22 @@ Json model_info(const Metadata& metadata) {
 }
 
 }  // namespace
+
+std::string ollama_name(const std::string& name) {
+    return name.find(':') == name.npos ? name + ":latest" : name;
+}
+
+Json ollama_entry(Service& service) {
+    const ServedModel& served = service.served;
+    const Result<uint64_t> print = served.model->fingerprint();
+    const std::string name = ollama_name(served.name);
+    return {{"name", name},
+            {"model", name},
+            {"modified_at", rfc3339(served.created)},
+            {"size", served.model->gguf().file_bytes()},
+            {"digest", fmt::format("{:016x}{:048x}", print.ok() ? print.value() : 0, 0)},
+            {"details", ollama_details(*served.model)}};
+}
 
 Json ollama_capabilities(Service& service) {
     const Model& model = *service.served.model;

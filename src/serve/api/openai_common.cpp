@@ -49,7 +49,7 @@ Json chat_logprobs(const Tokenizer& tokenizer, std::span<const TokenLogprobs> al
     return out;
 }
 
-static Json model_entry(const Service& service) {
+Json model_entry(const Service& service) {
     const ServedModel& served = service.served;
     const Config& config = served.model->config();
     // The members of OpenAI's list, llama-server's beside them, and those that Anthropic's client wants.

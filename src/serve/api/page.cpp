@@ -4,7 +4,7 @@
 
 namespace redline::serve {
 
-void answer_page(Service&, const ExchangePtr& exchange) {
+void send_page(const ExchangePtr& exchange) {
     const std::string& path = exchange->request().path;
     HttpReply reply{.type = "text/html; charset=utf-8", .body = kPageHtml};
     if (path == "/page.js") reply = {.type = "text/javascript; charset=utf-8", .body = kPageScript};
@@ -18,6 +18,10 @@ void answer_page(Service&, const ExchangePtr& exchange) {
         {"Referrer-Policy", "no-referrer"},
         {"Cache-Control", "no-cache"}};
     exchange->reply(std::move(reply));
+}
+
+void answer_page(Service&, const ExchangePtr& exchange) {
+    send_page(exchange);
 }
 
 }  // namespace redline::serve

@@ -5,6 +5,7 @@
 
 namespace redline::serve {
 
+void send_page(const ExchangePtr& exchange);
 void answer_page(Service& service, const ExchangePtr& exchange);
 
 }  // namespace redline::serve

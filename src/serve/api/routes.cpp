@@ -10,18 +10,7 @@ namespace redline::serve {
 
 namespace {
 
-using Endpoint = void (*)(Service&, const ExchangePtr&);
-
-struct Row {
-    const char* method;
-    const char* path;
-    Endpoint endpoint;
-    Family family = Family::openai;
-    bool at_once = false;
-    bool open = false;
-};
-
-constexpr Row kRows[] = {
+constexpr ApiEndpoint kEndpoints[] = {
     {"GET", "/", answer_page, Family::openai, true, true},
     {"GET", "/page.js", answer_page, Family::openai, true, true},
     {"GET", "/page.css", answer_page, Family::openai, true, true},
@@ -65,9 +54,13 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
+std::span<const ApiEndpoint> api_endpoints() {
+    return kEndpoints;
+}
+
 std::vector<Route> api_routes(Service& service) {
     std::vector<Route> routes;
-    for (const Row& row : kRows) {
+    for (const ApiEndpoint& row : kEndpoints) {
         // While the server ends, what is new is refused; answers under way go on.
         const bool generates = std::string_view(row.method) == "POST";
         routes.push_back({row.method, row.path, row.family,
@@ -76,7 +69,7 @@ std::vector<Route> api_routes(Service& service) {
                                   return exchange->reply(problem_reply(
                                       row.family, {.status = 503,
                                                    .message = "the server ends, and takes no new requests"}));
-                              row.endpoint(service, exchange);
+                              row.answer(service, exchange);
                           },
                           row.at_once, row.open});
     }

@@ -78,18 +78,6 @@ private:
     const std::vector<HttpHeader> headers_;
 };
 
-void run_handler(const Route& route, const std::shared_ptr<Exchange>& exchange) {
-    try {
-        route.handler(exchange);
-    } catch (const std::bad_alloc&) {
-        exchange->reply(problem_reply(route.family, {.status = 503, .message = "there is no memory left"}));
-    } catch (const std::exception& fault) {
-        exchange->reply(problem_reply(
-            route.family,
-            {.status = 500, .message = fmt::format("a fault of this server: {}", fault.what())}));
-    }
-}
-
 }  // namespace
 
 std::string problem_text(Family family, const Problem& problem) {
@@ -126,6 +114,17 @@ HttpReply problem_reply(Family family, const Problem& problem) {
         reply.headers.push_back({"Retry-After", std::to_string(std::max(problem.retry_seconds, 1u))});
     if (problem.status == 401) reply.headers.push_back({"WWW-Authenticate", "Bearer"});
     return reply;
+}
+
+void answer_route(Family family, const std::shared_ptr<Exchange>& exchange, const Handler& handler) {
+    try {
+        handler(exchange);
+    } catch (const std::bad_alloc&) {
+        exchange->reply(problem_reply(family, {.status = 503, .message = "there is no memory left"}));
+    } catch (const std::exception& fault) {
+        exchange->reply(problem_reply(
+            family, {.status = 500, .message = fmt::format("a fault of this server: {}", fault.what())}));
+    }
 }
 
 Router::Router(std::vector<Route> routes, AccessOptions access, unsigned threads)
@@ -207,8 +206,9 @@ void Router::handle(std::shared_ptr<Exchange> exchange) {
     if (!route) return exchange->reply(refuse(404, "there is nothing here"));
     if (std::vector<HttpHeader> headers = shared_headers(exchange->request()); !headers.empty())
         exchange = std::make_shared<WithHeaders>(std::move(exchange), std::move(headers));
-    if (route->at_once) return run_handler(*route, exchange);
-    workers_.run([route, exchange = std::move(exchange)] { run_handler(*route, exchange); });
+    if (route->at_once) return answer_route(route->family, exchange, route->handler);
+    workers_.run(
+        [route, exchange = std::move(exchange)] { answer_route(route->family, exchange, route->handler); });
 }
 
 HttpReply Router::refuse(int status, const std::string& message) {

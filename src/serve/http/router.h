@@ -28,6 +28,9 @@ std::string problem_text(Family family, const Problem& problem);
 
 using Handler = std::function<void(const std::shared_ptr<Exchange>&)>;
 
+// Runs a handler. What it throws is the answer to the request: 503 for lack of memory, 500 else.
+void answer_route(Family family, const std::shared_ptr<Exchange>& exchange, const Handler& handler);
+
 struct Route {
     std::string method;
     std::string path;  // ends with * where any path behind it fits

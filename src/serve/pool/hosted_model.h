@@ -1,0 +1,19 @@
+// A model of the pool as a program hosts it: a device, an engine and a scheduler for it.
+#pragma once
+
+#include "serve/pool/model_pool.h"
+
+namespace redline::serve {
+
+struct Hosting {
+    HostOptions host;  // the model is set by what is opened
+    SchedulerOptions scheduler;
+    ServedModel served;  // what holds for all of them
+    // Sampling where a request is silent, by what the file recommends.
+    std::function<Result<SamplerOptions>(const Metadata&)> sampling;
+};
+
+// 400: the file is wrong; 503: it could not be placed now.
+OpenedModel open_hosted(const OfferedModel& offered, const Hosting& hosting);
+
+}  // namespace redline::serve
