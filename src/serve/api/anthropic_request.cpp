@@ -182,6 +182,9 @@ Result<ChatCall> read_anthropic(const Json& body, const Service& service) {
     if (const Json* system = fields.find("system")) RL_TRY(read_system(*system, call.messages));
     const Json* messages = fields.find("messages");
     RL_TRY(read_anthropic_messages(messages ? *messages : Json(), call.messages));
+    // Messages whose blocks have no text are none.
+    if (call.messages.empty())
+        return error("messages has no text: give it a block of text that is not empty");
     // A last message of the assistant is the beginning of its answer in this API.
     call.continues = call.messages.back().value("role", "") == "assistant";
     call.wishes.sampling = service.served.sampling;

@@ -24,4 +24,12 @@ void answer_page(Service&, const ExchangePtr& exchange) {
     send_page(exchange);
 }
 
+void send_openapi(const ExchangePtr& exchange) {
+    exchange->reply({.body = kOpenApi});
+}
+
+void answer_openapi(Service&, const ExchangePtr& exchange) {
+    send_openapi(exchange);
+}
+
 }  // namespace redline::serve

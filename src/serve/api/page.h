@@ -1,4 +1,4 @@
-// The page that browsers see at /: three files that are part of the program.
+// Files that are part of the program: the page that browsers see at /, and the description of all endpoints.
 #pragma once
 
 #include "serve/api/openai.h"
@@ -6,6 +6,8 @@
 namespace redline::serve {
 
 void send_page(const ExchangePtr& exchange);
+void send_openapi(const ExchangePtr& exchange);
 void answer_page(Service& service, const ExchangePtr& exchange);
+void answer_openapi(Service& service, const ExchangePtr& exchange);  // /openapi.json
 
 }  // namespace redline::serve

@@ -73,7 +73,7 @@ Status check_conversation(ChatCall& call) {
     call.messages = std::move(read.messages);
     if (!call.continues) return {};
     const Json& last = call.messages.back();
-    if (last.value("role", "") != "assistant" || !last["content"].is_string())
+    if (last.value("role", "") != "assistant" || !last.value("content", Json()).is_string())
         return error(
             "continue_final_message needs a last message of the role assistant whose content is a text");
     return {};

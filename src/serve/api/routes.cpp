@@ -14,6 +14,7 @@ constexpr ApiEndpoint kEndpoints[] = {
     {"GET", "/", answer_page, Family::openai, true, true},
     {"GET", "/page.js", answer_page, Family::openai, true, true},
     {"GET", "/page.css", answer_page, Family::openai, true, true},
+    {"GET", "/openapi.json", answer_openapi, Family::openai, true, true},
     {"GET", "/health", answer_health, Family::openai, true, true},
     {"GET", "/v1/health", answer_health, Family::openai, true, true},
     {"GET", "/v1/models", answer_models},

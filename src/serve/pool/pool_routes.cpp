@@ -231,6 +231,10 @@ void page(ModelPool&, const ExchangePtr& exchange) {
     send_page(exchange);
 }
 
+void openapi(ModelPool&, const ExchangePtr& exchange) {
+    send_openapi(exchange);
+}
+
 using PoolEndpoint = void (*)(ModelPool&, const ExchangePtr&);
 
 // In place of the endpoints that tell of one model.
@@ -238,6 +242,7 @@ constexpr std::pair<std::string_view, PoolEndpoint> kWhole[] = {
     {"/", page},
     {"/page.js", page},
     {"/page.css", page},
+    {"/openapi.json", openapi},
     {"/health", tell_health},
     {"/v1/health", tell_health},
     {"/v1/models", list_models},
