@@ -74,7 +74,7 @@ async def ask(server, tokens, gen, cache=True):
     """Sends a request and reads its answer to the end; a failure is in the answer."""
     answer = Answer(len(tokens), gen)
     body = json.dumps({"prompt": tokens, "n_predict": gen, "ignore_eos": True, "stream": True, "temperature": 0.8,
-                       "seed": 1, "cache_prompt": cache}).encode()
+                       "cache_prompt": cache}).encode()
     answer.sent = time.perf_counter()
     writer = None
     try:
