@@ -58,7 +58,7 @@ void add_several_options(Options& options, ServeOptions& serve) {
     options.name("--models-dir --models", "DIR",
                  "serve the models of this folder, in place of -m: each is loaded when a request names it",
                  serve.folder);
-    options.common("serve the models of a folder, loaded on demand");
+    options.common("serve all models of a folder, on demand");
     options.number(
         "--models-max",
         "models of the folder that are loaded at a time; the one that was used least recently makes "
