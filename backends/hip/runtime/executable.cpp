@@ -103,11 +103,11 @@ HipExecutable::~HipExecutable() {
     for (const auto& [what, exec] : graphs_) call.graph_exec_destroy(exec);
 }
 
-// Kernels differ by how many rows there are, and blocks without a row cost time: so a few classes.
+// Recorded steps come in a few classes of rows. Steps of more rows are launched for as many tiles as they
+// have.
 uint32_t HipExecutable::row_class(uint32_t rows) const {
-    for (const uint32_t most : {1u, 2u, 4u, 8u, 16u, 32u, 64u, 128u, 512u})
-        if (rows <= most) return std::min(most, bound_.plan.max_rows);
-    return bound_.plan.max_rows;
+    const uint32_t most = rows <= kReplayedRows ? std::bit_ceil(rows) : (rows + 63) / 64 * 64;
+    return std::min(most, bound_.plan.max_rows);
 }
 
 View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
