@@ -218,6 +218,10 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
     // Tiles of 128 tokens and 128 or 64 rows, on a device of four multiprocessors.
     for (const uint32_t results : {400u, 200u})
         cases.push_back(linear_case(format, 130, results, 2 * block, {true, true, true}));
+    // There, two and three blocks that share a tile's columns.
+    for (const uint32_t results : {70u, 60u})
+        cases.push_back(linear_case(format, 66, results, 768, {true, true, true}));
+    cases.push_back(gated_case(format, Act::silu, true, 66, 60, 768));
     if (format.block > 1) return;
     for (const uint32_t rows : {1u, 2u, 4u, 8u, 20u}) {
         cases.push_back(linear_case(format, rows, 71, 43, {true, true, true}));

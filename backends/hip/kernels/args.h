@@ -394,6 +394,13 @@ struct TileArgs {
     uint32_t accumulate;
     uint32_t act;
     uint32_t tiles;  // of rows, for kernels/few.h
+    // For kernels/tile.h: blocks that share a tile's columns, what each has of them, and where they leave
+    // sums.
+    uint32_t shares;
+    uint32_t share;
+    uint32_t token_tiles;
+    float* partials;
+    uint32_t* counters;  // zeros, one of each tile; blocks leave zeros behind
 };
 
 struct ExpertArgs {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/matrix.h"
+#include "kernels/reduce.h"
 #include "kernels/unit.h"
 
 namespace redline::hip {
@@ -324,56 +325,92 @@ RL_DEVICE void each_result(const TilePlace& at, uint32_t across, uint32_t down,
     }
 }
 
-// The sums of a block's tile. With groups of waves a tile is multiplied while the next is decoded.
+// Columns [from, to) of a tile, whole depths but for those that end with the matrix.
+struct TileColumns {
+    uint32_t from, to;
+};
+
+// The sums of a block's tile over these columns. With groups of waves a tile is multiplied while the next is
+// decoded, and a group whose rows of x are all behind the last has no products.
 template <typename F, typename S, bool kGated, typename Args, typename RowOf>
-RL_DEVICE void sum_tile(const Args& a, const TilePlace& at, RowOf x_row, uint32_t across, uint32_t down,
-                        MatrixSums (&sums)[S::kDown][S::kAcross]) {
+RL_DEVICE void sum_tile(const Args& a, const TilePlace& at, TileColumns columns, RowOf x_row, uint32_t across,
+                        uint32_t down, MatrixSums (&sums)[S::kDown][S::kAcross]) {
     TileAhead<F, S> ahead;
     const RowsAhead<S> x_rows = rows_ahead<S>(a, at, x_row);
-    read_tile<F, S, kGated>(a, at, 0, x_rows, ahead);
+    uint32_t column = columns.from;
+    read_tile<F, S, kGated>(a, at, column, x_rows, ahead);
 #ifdef RL_WAVE_GROUPS
     RL_SHARED_POOL(pool);
-    uint32_t column = 0, turn = 0;
+    const bool multiplies = at.first_entry + down / 4 * 64 < at.entries;
+    uint32_t turn = 0;
     do {
         Words4 *w_tile = pool + turn * (S::kRowEights + S::kTokenEights), *x_tile = w_tile + S::kRowEights;
         store_tile<F, S>(a.cols, column, ahead, w_tile, x_tile);
         show_factors();
         wait_for_products();
         sync_block();
-        start_tile<S>(w_tile, x_tile, across, down, sums);
+        if (multiplies) start_tile<S>(w_tile, x_tile, across, down, sums);
         column += kDepth;
         turn ^= 1;
-        read_tile<F, S, kGated>(a, at, column < a.cols ? column : column - kDepth, x_rows, ahead);
-    } while (column < a.cols);
+        read_tile<F, S, kGated>(a, at, column < columns.to ? column : column - kDepth, x_rows, ahead);
+    } while (column < columns.to);
     wait_for_products();
     sync_block();  // before the pool is written for another tile
 #else
     RL_SHARED Words4 w_tile[S::kRowEights], x_tile[S::kTokenEights];
-    uint32_t column = 0;
     do {
         sync_block();  // the tile before has been multiplied
         store_tile<F, S>(a.cols, column, ahead, w_tile, x_tile);
         sync_block();
         column += kDepth;
         // After the last it reads that again.
-        read_tile<F, S, kGated>(a, at, column < a.cols ? column : column - kDepth, x_rows, ahead);
+        read_tile<F, S, kGated>(a, at, column < columns.to ? column : column - kDepth, x_rows, ahead);
         multiply_tile<S, F::kCrowded || kGated>(w_tile, x_tile, across, down, sums);
-    } while (column < a.cols);
+    } while (column < columns.to);
 #endif
+}
+
+// Where columns are shared out: leaves the sums of a block's share, and adds those of all shares up, in their
+// order, in the block that comes last. False in the others, which are done.
+template <typename S>
+RL_DEVICE bool add_shares(const args::TileArgs& a, uint32_t tile, MatrixSums (&sums)[S::kDown][S::kAcross]) {
+    constexpr uint32_t kElements = S::kDown * S::kAcross * kSumsPerLane;
+    RL_SHARED uint32_t flag;
+    float* parts = a.partials + size_t(tile) * a.shares * kElements * kTileThreads + thread_index();
+    const auto each = [&](float* of, auto with) {
+        RL_UNROLL
+        for (uint32_t j = 0; j < S::kDown; ++j) RL_UNROLL
+        for (uint32_t i = 0; i < S::kAcross; ++i) RL_UNROLL
+        for (uint32_t n = 0; n < kSumsPerLane; ++n)
+            with(sums[j][i].d[n], of[((j * S::kAcross + i) * kSumsPerLane + n) * kTileThreads]);
+    };
+    const size_t stride = size_t(kElements) * kTileThreads;
+    each(parts + block_index().z * stride, [](auto& sum, float& part) { part = sum; });
+    if (!is_last_block(a.counters + tile, a.shares, flag)) return false;
+    each(parts, [](auto& sum, float& part) { sum = part; });
+    RL_UNROLL_BY(1)
+    for (uint32_t share = 1; share < a.shares; ++share)
+        each(parts + share * stride, [](auto& sum, float& part) { sum += part; });
+    return true;
 }
 
 // The whole of a block's work but for where its activations come from and its results go.
 template <typename F, typename S, bool kGated, typename Args, typename RowOf, typename Put>
-RL_DEVICE void compute_tile(const Args& a, const TilePlace& at, RowOf x_row, Put put) {
+RL_DEVICE void compute_tile(const Args& a, const TilePlace& at, TileColumns columns, RowOf x_row, Put put) {
     const uint32_t down = kGroups ? wave_index() % S::kWavesDown : wave_index() / S::kWavesAcross,
                    across = kGroups ? wave_index() / S::kWavesDown : wave_index() % S::kWavesAcross;
     MatrixSums sums[S::kDown][S::kAcross] = {};
-    sum_tile<F, S, kGated>(a, at, x_row, across, down, sums);
+    sum_tile<F, S, kGated>(a, at, columns, x_row, across, down, sums);
+    if constexpr (__is_same(Args, args::TileArgs)) {
+        const uint32_t tile = block_index().y * a.token_tiles + block_index().x;
+        if (a.shares > 1 && !add_shares<S>(a, tile, sums)) return;
+    }
     each_result<S, kGated>(at, across, down, sums, put);
 }
 
 // y[t][r] (+)= w[r] . x[t] + bias[r], or act(w[r] . x[t]) * (up[r] . x[t]): x over tiles of tokens, y over
-// tiles of the rows of up to four matrices, so that blocks that run together share rows of a matrix.
+// tiles of the rows of up to four matrices, so that blocks that run together share rows of a matrix; z over
+// shares of the columns, where there are too few tiles for the device.
 template <typename F, uint32_t kRows, uint32_t kTokens, bool kGated>
 RL_DEVICE void linear_matrix(const args::TileArgs& a) {
     using S = TileShape<kRows, kTokens, kGated>;
@@ -385,8 +422,9 @@ RL_DEVICE void linear_matrix(const args::TileArgs& a) {
     const uint32_t begin = begin_of(a, part);
     const TilePlace at = {own.w,       a.parts[1].w, own.rows, (tile - begin) * S::kOwnRows,
                           first_token, tokens,       0};
+    const uint32_t from = block_index().z * a.share;
     compute_tile<F, S, kGated>(
-        a, at, [](uint32_t token) { return size_t(token); },
+        a, at, {from, lesser(from + a.share, a.cols)}, [](uint32_t token) { return size_t(token); },
         [&](uint32_t token, uint32_t row, float sum, float up) {
             if (row >= own.rows || token >= tokens) return;
             const float scale = a.row_scales[token];
@@ -420,17 +458,18 @@ RL_DEVICE void expert_matrix(const args::ExpertTileArgs& a) {
                               first,
                               end,
                               size_t(expert) * a.rows};
-        compute_tile<F, S, kGated>(a, at, x_row, [&](uint32_t entry, uint32_t row, float sum, float up) {
-            if (row >= a.rows || entry >= end) return;
-            const float scale = a.row_scales[x_row(entry)];
-            const size_t biased = at.matrix_row + row;
-            float& y = a.y[size_t(a.groups.places[entry]) * a.rows + row];
-            const float own = fused(sum, scale, a.bias ? a.bias[biased] : 0.0f);
-            if constexpr (kGated)
-                y = act_times(a.act, own, fused(up, scale, a.bias ? a.up_bias[biased] : 0.0f));
-            else
-                y = own;
-        });
+        compute_tile<F, S, kGated>(
+            a, at, {0, a.cols}, x_row, [&](uint32_t entry, uint32_t row, float sum, float up) {
+                if (row >= a.rows || entry >= end) return;
+                const float scale = a.row_scales[x_row(entry)];
+                const size_t biased = at.matrix_row + row;
+                float& y = a.y[size_t(a.groups.places[entry]) * a.rows + row];
+                const float own = fused(sum, scale, a.bias ? a.bias[biased] : 0.0f);
+                if constexpr (kGated)
+                    y = act_times(a.act, own, fused(up, scale, a.bias ? a.up_bias[biased] : 0.0f));
+                else
+                    y = own;
+            });
     }
 }
 

@@ -102,10 +102,58 @@ struct Tiled {
     bool gated = false;  // the second part is `up`
     Act act = Act::silu;
     bool accumulate = false;
+    float* partials = nullptr;      // share_bytes()
     uint32_t rows = 0, tokens = 0;  // of a tile: 128 or 64, the latter with rows of 64; 0: as they fit
+    uint32_t shares = 0;            // blocks that share a tile's columns at most; 0: as they fit
 };
 
-// Tiles of 128 rows x 128 tokens, or smaller ones where those would leave multiprocessors without work.
+// Blocks of kernels/tile.h that a device runs at a time.
+uint32_t tile_slots(const DeviceReport& report) {
+    return 2 * report.multiprocessors;
+}
+// Bytes that blocks leave sums in which share a tile's columns.
+uint64_t share_bytes(const Plan& plan, const DeviceReport& report) {
+    return plan.max_rows > kMostFew ? uint64_t(tile_slots(report)) * 128 * 128 * 4 : 0;
+}
+
+// How products of many tokens are cut into blocks.
+struct MatrixLaunch {
+    std::string kernel;
+    uint32_t high, tokens;  // rows and tokens of a tile
+    uint32_t tiles;         // of rows
+    uint32_t share;         // columns of a block
+    uint32_t shares;
+};
+
+// Tiles of 128 rows x 128 tokens. Where those would leave multiprocessors without work, and a block cannot
+// keep one busy, tiles are smaller. Where there are still too few, blocks share the columns of a tile.
+MatrixLaunch matrix_launch(const View& view, const Tiled& p, uint32_t rows, const DeviceReport& report,
+                           args::TileArgs& args) {
+    constexpr uint32_t kLeastShare = 256;  // columns
+    MatrixLaunch how = {"linear_matrix_128_", 128, 128, 0, 0, 1};
+    const auto blocks = [&] { return uint64_t(how.tiles) * blocks_for(rows, how.tokens); };
+    how.tiles = set_parts(view, p.parts.first(p.gated ? 1 : p.parts.size()), p.gated ? 64 : how.high, args);
+    if (p.gated) {
+        how.kernel = rows > kMostFew ? "gated_matrix_" : "gated_matrix_64_";
+        how.tokens = rows > kMostFew ? 128 : 64;
+    } else if (p.rows == 64 || (p.rows == 0 && !report.wave_groups() && blocks() < tile_slots(report))) {
+        how.kernel = "linear_matrix_wide_";
+        how.tiles = set_parts(view, p.parts, how.high = 64, args);
+        if (p.tokens == 64 || (p.tokens == 0 && !report.wave_groups() && blocks() < report.multiprocessors)) {
+            how.kernel = "linear_matrix_64_";
+            how.tokens = 64;
+        }
+    }
+    const uint32_t most = std::max<uint32_t>(1, args.cols / kLeastShare);
+    const uint64_t fit =
+        std::clamp<uint64_t>(tile_slots(report) / blocks(), 1, p.shares > 0 ? p.shares : most);
+    const auto wanted = uint32_t(rows > kMostFew ? std::min<uint64_t>(fit, most) : 1);
+    constexpr uint32_t kDepth = 64;  // as kernels/tile.h has it
+    how.share = (args.cols / wanted + kDepth - 1) / kDepth * kDepth;
+    how.shares = blocks_for(args.cols, how.share);
+    return how;
+}
+
 Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, const Activations& x,
                        uint32_t rows) {
     const DeviceReport& report = launcher.device().report();
@@ -116,34 +164,24 @@ Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, con
     args.row_scales = x.row_scales();
     args.accumulate = p.accumulate;
     args.act = uint32_t(p.act);
-    const auto blocks = [](uint64_t n, uint32_t size) { return uint32_t((n + size - 1) / size); };
-    // Rows and tokens of a tile: two blocks fit a multiprocessor. One keeps groups of waves busy.
-    uint32_t high = 128, tokens = 128;
-    uint32_t tiles = set_parts(view, p.parts.first(p.gated ? 1 : p.parts.size()), p.gated ? 64 : high, args);
-    const uint32_t enough =
-        report.wave_groups() ? report.multiprocessors * 3 / 4 : 2 * report.multiprocessors;
-    const auto too_few = [&] { return tiles * blocks(rows, tokens) < enough; };
-    std::string kernel = "linear_matrix_128_";
+    const MatrixLaunch how = matrix_launch(view, p, rows, report, args);
     if (p.gated) {
-        kernel = "gated_matrix_";
         const args::LinearArgs up = linear_args(view, p.parts[1], nullptr, false);
         args.parts[1] = {up.w, up.y, up.bias, up.rows};
-    } else if (p.rows == 64 || (p.rows == 0 && too_few())) {
-        kernel = "linear_matrix_wide_";
-        tiles = set_parts(view, p.parts, high = 64, args);
-        if (p.tokens == 64 || (p.tokens == 0 && tiles * blocks(rows, tokens) < report.multiprocessors)) {
-            kernel = "linear_matrix_64_";
-            tokens = 64;
-        }
     }
+    args.share = how.share;
+    args.shares = how.shares;
+    args.partials = p.partials;
+    args.counters = view.caches.counters();
     double per_row = 0.0;
     for (const Part& part : p.parts)
         per_row += 2.0 * double(view.plan.weight(part.w).tensor.shape.elements());
-    const uint32_t shared = report.tile_shared(high, tokens);
-    return in_slices(launcher, rows, per_row, tokens, [&](uint32_t first, uint32_t count) {
+    const uint32_t shared = report.tile_shared(how.high, how.tokens);
+    return in_slices(launcher, rows, per_row, how.tokens, [&](uint32_t first, uint32_t count) {
         args.first_token = first;
-        return launcher.launch(module, kernel + module,
-                               {blocks(count, tokens), tiles, 1, kTileThreads, shared}, args,
+        args.token_tiles = blocks_for(count, how.tokens);
+        return launcher.launch(module, how.kernel + module,
+                               {args.token_tiles, how.tiles, how.shares, kTileThreads, shared}, args,
                                per_row * count);
     });
 }
@@ -291,7 +329,8 @@ public:
         }
         if (rows == RowClass::one && all_own) return own_choices(results);
         if ((rows == RowClass::some || rows == RowClass::many) && all_matrices)
-            return {choice("tile_rows", 0, {128, 64}), choice("tile_tokens", 0, {128, 64})};
+            return {choice("tile_rows", 0, {128, 64}), choice("tile_tokens", 0, {128, 64}),
+                    choice("shares", 0, {1, 2, 4, 8})};
         return {};
     }
 
@@ -303,7 +342,10 @@ public:
         return all;
     }
 
-    uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
+    // The activations, then sums of blocks that share columns.
+    uint64_t scratch(const Plan& plan) const override {
+        return Activations::scratch(plan, x_) + share_bytes(plan, report());
+    }
 
     bool takes_int8() const override {
         return std::all_of(tensors_.begin(), tensors_.end(), [this](const Tensor& tensor) {
@@ -355,10 +397,11 @@ private:
         const std::string module = module_of(view, parts[0].w);
         const RowClass size = row_class_of(rows);
         if (path == Path::matrices)
-            return launch_matrices(launcher, view,
-                                   {parts, false, Act::silu, accumulate_, chosen(size, "tile_rows", 0),
-                                    chosen(size, "tile_tokens", 0)},
-                                   x, rows);
+            return launch_matrices(
+                launcher, view,
+                {parts, false, Act::silu, accumulate_, view.scratch_at(Activations::scratch(view.plan, x_)),
+                 chosen(size, "tile_rows", 0), chosen(size, "tile_tokens", 0), chosen(size, "shares", 0)},
+                x, rows);
         if (path == Path::few)
             return launch_few(launcher, view, {parts, false, Act::silu, accumulate_}, x, rows);
         if (path == Path::floats || path == Path::tiles) {
@@ -390,9 +433,10 @@ public:
 
     Precision precision(uint64_t rows) const override { return precision_of(path(rows), *tensor_.format); }
 
-    // The activations, then, in f32, the product with `up`.
+    // The activations, then, in f32, the product with `up`, or sums of blocks that share columns.
     uint64_t scratch(const Plan& plan) const override {
-        return Activations::scratch(plan, op_.x) + aligned(plan.slot_bytes(op_.y));
+        return Activations::scratch(plan, op_.x) +
+               std::max(aligned(plan.slot_bytes(op_.y)), share_bytes(plan, report()));
     }
 
     bool takes_int8() const override { return path(1) == Path::dot_own; }
@@ -405,7 +449,9 @@ public:
         RL_TRY(x.prepare(launcher, view, std::span(&way, 1)));
         const std::array<Part, 2> parts = {{{op_.gate, {}, op_.y}, {op_.up, {}, op_.y}}};
         if (way == Path::floats || way == Path::tiles) return launch_apart(launcher, view, x, parts, way);
-        if (way == Path::matrices) return launch_matrices(launcher, view, {parts, true, op_.act}, x, rows);
+        float* apart = view.scratch_at(Activations::scratch(view.plan, op_.x));
+        if (way == Path::matrices)
+            return launch_matrices(launcher, view, {parts, true, op_.act, false, apart}, x, rows);
         if (way == Path::few) return launch_few(launcher, view, {parts, true, op_.act}, x, rows);
         args::DotArgs args = dot_args(view, parts, x, way, false);
         args.rows = args.parts[0].rows;
@@ -414,7 +460,12 @@ public:
     }
 
 private:
-    Path path(uint64_t rows) const { return path_of(*tensor_.format, tensor_.shape.cols, rows, report()); }
+    Path path(uint64_t rows) const {
+        const Path way = path_of(*tensor_.format, tensor_.shape.cols, rows, report());
+        const bool by_groups =
+            rows > kMostFew / 2 && report().wave_groups() && weight_layout(*tensor_.format)->quantized();
+        return way == Path::few && by_groups ? Path::matrices : way;
+    }
 
     Status launch_apart(Launcher& launcher, const View& view, const Activations& x,
                         std::span<const Part> parts, Path way) const {
