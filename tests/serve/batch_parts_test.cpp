@@ -98,30 +98,36 @@ TEST_CASE("prompt pace: prompts get their share of the time while others generat
 
 TEST_CASE(
     "prompt bursts: prompts are read in large parts, and those that generate get their time between them") {
-    PromptBursts bursts(0.6);
+    PromptBursts bursts(0.75);
     CHECK(bursts.rows(0, 1, 1024) == 1024);
     CHECK(bursts.rows(4, 1, 1024) == PromptBursts::kUnmeasured);
     CHECK(bursts.rows(4, 1, 100) == 100);
     bursts.measured(0.003, 4, 0);
-    // A burst of 15 ms: those that generate are owed 10.
+    // A burst of 15 ms: those that generate are owed 5, and had 3 before.
     bursts.measured(0.015, 0, 500);
-    for (int step = 0; step < 4; ++step) {
+    CHECK(bursts.rows(4, 1, 1024) == 0);
+    bursts.measured(0.003, 4, 0);
+    CHECK(bursts.rows(4, 1, 1024) > 0);
+    bursts.measured(0.015, 0, 500);
+    for (int step = 0; step < 2; ++step) {
         CHECK(bursts.rows(4, 1, 1024) == 0);
         bursts.measured(0.003, 4, 0);
     }
-    // 30 microseconds a row, 30 ms.
-    CHECK(bursts.rows(4, 1, 2048) == doctest::Approx(1000).epsilon(0.01));
+    // 30 microseconds a row: 30 ms where as many read as generate, 15 where there is one for four, by whole
+    // tiles.
+    CHECK(bursts.rows(4, 4, 2048) == 7 * PromptBursts::kTile);
+    CHECK(bursts.rows(4, 1, 2048) == 3 * PromptBursts::kTile);
     // The end of a prompt changes nothing, though its row takes long.
     bursts.measured(0.005, 0, 1);
     CHECK(bursts.rows(0, 1, 64) == 64);
-    CHECK(bursts.rows(4, 1, 2048) == doctest::Approx(1000).epsilon(0.01));
+    CHECK(bursts.rows(4, 4, 2048) == 7 * PromptBursts::kTile);
 }
 
 TEST_CASE("prompt bursts: where more prompts wait than others generate, they get more of the time") {
     PromptBursts bursts(0.6);
     bursts.measured(0.002, 1, 0);
     CHECK(bursts.rows(1, 9, 1024) > 0);
-    bursts.measured(0.018, 0, 500);
+    bursts.measured(0.036, 0, 500);
     CHECK(bursts.rows(1, 9, 1024) == 0);
     bursts.measured(0.002, 1, 0);
     CHECK(bursts.rows(1, 9, 1024) > 0);

@@ -382,15 +382,16 @@ RL_DEVICE bool add_shares(const args::TileArgs& a, uint32_t tile, MatrixSums (&s
         for (uint32_t j = 0; j < S::kDown; ++j) RL_UNROLL
         for (uint32_t i = 0; i < S::kAcross; ++i) RL_UNROLL
         for (uint32_t n = 0; n < kSumsPerLane; ++n)
-            with(sums[j][i].d[n], of[((j * S::kAcross + i) * kSumsPerLane + n) * kTileThreads]);
+            sums[j][i].d[n] =
+                with(sums[j][i].d[n], of[((j * S::kAcross + i) * kSumsPerLane + n) * kTileThreads]);
     };
     const size_t stride = size_t(kElements) * kTileThreads;
-    each(parts + block_index().z * stride, [](auto& sum, float& part) { part = sum; });
+    each(parts + block_index().z * stride, [](float sum, float& part) { return part = sum; });
     if (!is_last_block(a.counters + tile, a.shares, flag)) return false;
-    each(parts, [](auto& sum, float& part) { sum = part; });
+    each(parts, [](float, float& part) { return part; });
     RL_UNROLL_BY(1)
     for (uint32_t share = 1; share < a.shares; ++share)
-        each(parts + share * stride, [](auto& sum, float& part) { sum += part; });
+        each(parts + share * stride, [](float sum, float& part) { return sum + part; });
     return true;
 }
 

@@ -1,6 +1,7 @@
 #include "serve/batch/prompt_pace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace redline::serve {
@@ -51,7 +52,7 @@ bool PromptPace::wants_measure(uint32_t generating) const {
 void PromptBursts::measured(double seconds, uint32_t generating, uint32_t prompt_rows) {
     if (prompt_rows == 0) {
         average(generating_seconds_, seconds);
-        owed_ = std::max(owed_ - seconds, 0.0);
+        owed_ = std::max(owed_ - seconds, -seconds);
         return;
     }
     const double read = std::max(seconds - (generating > 0 ? generating_seconds_ : 0.0), 0.0);
@@ -67,8 +68,11 @@ uint32_t PromptBursts::rows(uint32_t generating, size_t reading, uint32_t most) 
     share_now_ = std::max(share_, double(reading) / double(reading + generating));
     uint32_t wanted = kUnmeasured;
     if (row_seconds_ > 0.0) {
-        const double hold = std::max(kHold, kHoldSteps * generating_seconds_);
+        const double crowd = std::min(1.0, double(reading) / double(generating));
+        const double hold = std::max(std::lerp(kHold, kLongHold, crowd),
+                                     std::lerp(kHoldSteps, kLongHoldSteps, crowd) * generating_seconds_);
         wanted = uint32_t(std::clamp(hold / row_seconds_, double(kFewest), double(most)));
+        if (wanted > kTile) wanted -= wanted % kTile;
     }
     return std::min(wanted, most);
 }

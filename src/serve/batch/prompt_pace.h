@@ -35,11 +35,13 @@ private:
 class PromptBursts {
 public:
     static constexpr uint32_t kFewest = 64, kUnmeasured = 512;  // rows of a burst
+    static constexpr uint32_t kTile = 128;                      // larger bursts have whole ones
     // A burst holds up those that generate for so long: seconds, or so many of their steps if these take
-    // longer.
-    static constexpr double kHold = 0.03, kHoldSteps = 8.0;
+    // longer. The latter where as many prompts are read as others generate: larger bursts read faster.
+    static constexpr double kLeastShare = 0.75;  // of the time, since a burst is fast
+    static constexpr double kHold = 0.01, kHoldSteps = 3.0, kLongHold = 0.03, kLongHoldSteps = 8.0;
 
-    explicit PromptBursts(double share) : share_(share) {}
+    explicit PromptBursts(double share) : share_(share > kLeastShare ? share : kLeastShare) {}
 
     void measured(double seconds, uint32_t generating, uint32_t prompt_rows);
     // Rows of prompts for now, while so many generate and so many prompts are read. 0 while time is owed to
@@ -50,7 +52,7 @@ private:
     double share_, share_now_ = 0.5;
     double generating_seconds_ = 0.0;  // of a step without prompts; 0: not known
     double row_seconds_ = 0.0;         // of a row of a burst; 0: not known
-    double owed_ = 0.0;                // seconds
+    double owed_ = 0.0;                // seconds; below zero: what those that generate had beforehand
 };
 
 // A prompt that is being read.
