@@ -210,7 +210,7 @@ struct ScanArgs {
 struct BestArgs {
     uint count;    // that are picked of a slice
     uint merge;    // of what was picked before
-    uint entries;  // with merge: of that
+    uint entries;  // of a row of either
 };
 
 struct RopeArgs {

@@ -1,4 +1,4 @@
-// The largest of a row of outputs, in no order: the lowest ids among equals, and what is not a number first. In two
+// The largest of each row of outputs, in no order: the lowest ids among equals, and what is not a number first. In two
 // turns: each work-group picks those of its slice of the row, then one picks among these. By radix: digit by digit the
 // smallest key is found that is still among them, of the values, and if several share it of the ids.
 #include "types.glsl"
@@ -16,11 +16,12 @@ shared uint bins[DIGITS];
 shared uint sums[128];  // of subgroups
 shared uint found, left, taken;
 
-uint first, entries;  // of what this work-group picks from
+uint row_begin;       // of this work-group's row
+uint first, entries;  // of what it picks from there
 
 // Counted from the first.
-uint id_of(uint i) { return args.merge != 0u ? picked[first + i].y : first + i; }
-uint bits_of(uint i) { return args.merge != 0u ? picked[first + i].x : row[first + i]; }
+uint id_of(uint i) { return args.merge != 0u ? picked[row_begin + first + i].y : first + i; }
+uint bits_of(uint i) { return args.merge != 0u ? picked[row_begin + first + i].x : row[row_begin + first + i]; }
 
 // Rises with the value, from 1 on; both zeros are equal. 0 is the key of a place without an output.
 uint value_key(uint bits) {
@@ -37,7 +38,7 @@ void read_keys() {
     const bool merge = args.merge != 0u;
     [[unroll]] for (uint t = 0; t < TURNS; ++t) {
         const uint i = min(t * gl_WorkGroupSize.x + gl_LocalInvocationID.x, entries - 1u);
-        read[t] = merge ? picked[first + i] : uvec2(row[first + i], 0u);
+        read[t] = merge ? picked[row_begin + first + i] : uvec2(row[row_begin + first + i], 0u);
     }
     [[unroll]] for (uint t = 0; t < TURNS; ++t) {
         const uint i = t * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
@@ -85,7 +86,10 @@ uint nth_key(uint wanted, bool of_ids, uint value) {
 }
 
 void main() {
-    const uint all = args.merge != 0u ? args.entries : step_best_among, begin = gl_WorkGroupID.x * args.count;
+    if (gl_WorkGroupID.y >= step_outputs) return;
+    row_begin = gl_WorkGroupID.y * args.entries;
+    const uint all = args.merge != 0u ? args.entries : step_best_among,
+               begin = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * args.count;
     first = min(gl_WorkGroupID.x * RL_BEST_SLICE, all);
     entries = min(RL_BEST_SLICE, all - first);
     // In the second turn places may be empty, but no fewer than are wanted are not.

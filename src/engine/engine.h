@@ -100,13 +100,14 @@ public:
     // Runs one step, in which the last `outputs` rows of each feed have an output.
     struct Wanted {
         uint32_t outputs = 1;
-        uint32_t best = 0;  // > 0: of a single row only so many best logits, where the device can pick them
+        uint32_t best = 0;  // > 0: only so many best logits of each row, where the device can pick them
         const std::atomic<bool>* cancel = nullptr;
         const TraceSink* trace = nullptr;
     };
     Status step(std::span<const Feed> feeds, const Wanted& wanted);
     // The last step's (rows with an output, vocab); empty where best() has the wanted logits.
     std::span<const float> output() const { return output_; }
+    // Those of one row with an output after the other, as many of each; empty where output() has all.
     std::span<const Scored> best() const { return best_; }
 
     // Called when a step fails because the device was lost: it closes this engine, opens the device again,

@@ -150,10 +150,10 @@ public:
     virtual Status run_traced(const StepParams& params, const TraceSink& sink) = 0;
     // (outputs of the last run, width of the plan's output slot).
     virtual std::span<const float> output() const = 0;
-    // The number of largest outputs that the device can pick in a step of one row; 0: none.
+    // The number of largest outputs that the device can pick of each row; 0: none.
     virtual uint32_t most_best() const { return 0; }
-    // The largest outputs of the last run that asked for them, in the order of comes_first(); there may be
-    // more than were asked for.
+    // The largest outputs of the last run that asked for them, row after row of as many, each in the order of
+    // comes_first(); there may be more than were asked for.
     virtual std::span<const Scored> best() const { return {}; }
 };
 

@@ -26,7 +26,7 @@ struct StepParams {
     // is one sequence, which has the caches to itself, and its last rows have an output.
     std::span<const std::span<const uint32_t>> pages = {};
     const std::atomic<bool>* cancel = nullptr;  // when it turns true the step ends early with an error
-    // > 0: only this many largest of the first best_among outputs of the only row are wanted, at most
+    // > 0: only this many largest of the first best_among outputs of each row are wanted, at most
     // Executable::most_best(); output() is then empty.
     uint32_t best = 0;
     uint32_t best_among = 0;

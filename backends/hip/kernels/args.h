@@ -81,7 +81,7 @@ struct BestArgs {
     void* to;
     uint32_t count;  // that a block picks
     uint32_t merge;
-    uint32_t entries;  // with `merge`: in `from`
+    uint32_t entries;  // of a row in `from`
 };
 
 struct EmbedArgs {

@@ -1,6 +1,7 @@
-// The largest of a row of outputs, in no order: the lowest ids among equals, and what is not a number first.
-// backends/shared/best.h says in what turns. By radix: digit by digit the smallest key is found that is still
-// among them, of the values, and if several share it of the ids.
+// The largest of each row of outputs, in no order: the lowest ids among equals, and what is not a number
+// first. backends/shared/best.h says in what turns; x over slices of a row, y over rows. By radix: digit by
+// digit the smallest key is found that is still among them, of the values, and if several share it of the
+// ids.
 #pragma once
 
 #include "kernels/args.h"
@@ -29,13 +30,15 @@ RL_DEVICE uint32_t value_key(uint32_t bits) {
 // What a block picks from: outputs, or what was picked before.
 struct BestSource {
     const args::BestArgs& args;
+    size_t row;  // where it begins
     uint32_t first, entries;
 
     RL_DEVICE uint32_t bits(uint32_t i) const {
-        return args.merge ? load<Words2>(args.from, first + i).d[0] : load<uint32_t>(args.from, first + i);
+        return args.merge ? load<Words2>(args.from, row + first + i).d[0]
+                          : load<uint32_t>(args.from, row + first + i);
     }
     RL_DEVICE uint32_t id(uint32_t i) const {
-        return args.merge ? load<Words2>(args.from, first + i).d[1] : first + i;
+        return args.merge ? load<Words2>(args.from, row + first + i).d[1] : first + i;
     }
 };
 
@@ -105,10 +108,14 @@ RL_DEVICE uint32_t nth_key(BestShared& shared, const BestSource& source, uint32_
 }
 
 RL_DEVICE void pick_best(const args::BestArgs& args, BestShared& shared) {
+    const uint32_t row = block_index().y,
+                   slices = args.merge ? 1 : (args.entries + args::kBestSlice - 1) / args::kBestSlice;
+    if (row >= args.step->outputs) return;
     const uint32_t among = args.step->best_among, all = args.merge ? args.entries : among,
                    first = lesser(block_index().x * args::kBestSlice, all);
-    const BestSource source = {args, first, lesser(args::kBestSlice, all - first)};
-    Words2* const to = static_cast<Words2*>(args.to) + size_t(block_index().x) * args.count;
+    const BestSource source = {args, size_t(row) * args.entries, first,
+                               lesser(args::kBestSlice, all - first)};
+    Words2* const to = static_cast<Words2*>(args.to) + (size_t(row) * slices + block_index().x) * args.count;
     // In the second turn places may be empty, but no fewer than are wanted are not.
     const uint32_t wanted = lesser(args.count, args.merge ? among : source.entries);
     RL_FEW_TURNS

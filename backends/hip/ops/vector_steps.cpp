@@ -75,15 +75,16 @@ Status launch_norm(Launcher& launcher, const View& view, const RmsNorm& op, floa
                            args);
 }
 
-// What is picked comes first in scratch, and behind it what the first turn picks.
+// What is picked comes first in scratch, row after row, and behind it what the first turn picks.
 Status launch_best(Launcher& launcher, const View& view) {
     static_assert(args::kBestSlice == kBestSlice);
     const uint32_t slices = best_slices(view.plan);
-    float *const picked = view.scratch_at(0), *const between = view.scratch_at(kMostBest * sizeof(Scored));
-    const args::BestArgs first = {view.step, view.slot(view.plan.output), between, kMostBest, 0, 0},
+    float *const picked = view.scratch_at(0), *const between = view.scratch_at(best_bytes(view.plan));
+    const uint32_t width = view.width(view.plan.output);
+    const args::BestArgs first = {view.step, view.slot(view.plan.output), between, kMostBest, 0, width},
                          second = {view.step, between, picked, kMostBest, 1, best_between(view.plan)};
-    RL_TRY(launcher.launch("vector", "best", {slices, 1, 1, kTileThreads}, first));
-    return launcher.launch("vector", "best", {1, 1, 1, kTileThreads}, second);
+    RL_TRY(launcher.launch("vector", "best", {slices, view.outputs, 1, kTileThreads}, first));
+    return launcher.launch("vector", "best", {1, view.outputs, 1, kTileThreads}, second);
 }
 
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {

@@ -57,7 +57,7 @@ uint64_t HipExecutable::scratch_bytes() const {
     uint64_t scratch = 0;
     for (const auto& kernel : bound_.kernels)
         scratch = std::max(scratch, static_cast<const HipKernel&>(*kernel).scratch(bound_.plan));
-    const uint64_t picked = uint64_t(kMostBest + best_between(bound_.plan)) * sizeof(Scored);
+    const uint64_t picked = best_bytes(bound_.plan) + best_between_bytes(bound_.plan);
     return most_best() > 0 ? std::max(scratch, picked) : scratch;
 }
 
@@ -77,8 +77,7 @@ Status HipExecutable::share(std::span<const std::unique_ptr<HipExecutable>> grou
         arena = std::max(arena, plan.arena_bytes);
         scratch = std::max(scratch, one->scratch_bytes());
         inputs = std::max(inputs, one->input_bytes());
-        results =
-            std::max({results, plan.slot_bytes(plan.output), uint64_t(one->most_best()) * sizeof(Scored)});
+        results = std::max({results, plan.slot_bytes(plan.output), best_bytes(plan)});
     }
     const auto own = std::make_shared<Workspace>(device);
     own->arena = RL_TRY(memory.allocate(arena, Use::scratch, "activations"));
@@ -149,7 +148,7 @@ Status HipExecutable::launch_all(Launcher& launcher, const View& view, bool best
 // The graph of a class and kind, captured on first use and never changed: what varies is in the step's
 // inputs.
 Result<GraphExec> HipExecutable::graph(const View& view, bool best) {
-    const std::pair what(best ? 0 : view.rows, view.kind);
+    const std::tuple what(view.rows, view.kind, best);
     if (const auto found = graphs_.find(what); found != graphs_.end()) return found->second;
     constexpr int kThreadLocal = 1;  // other threads may call the runtime meanwhile
     const Functions& call = device_.call();
@@ -199,12 +198,12 @@ Status HipExecutable::read_output(const StepParams& params) {
     const bool best = params.best > 0;
     const std::byte* const from =
         best ? workspace_->scratch.data() : workspace_->arena.data() + plan.slot(plan.output).offset;
-    const uint64_t bytes =
-        best ? kMostBest * sizeof(Scored) : uint64_t(outputs_) * plan.slot(plan.output).width * 4;
+    const uint64_t bytes = best ? params.outputs.size() * kMostBest * sizeof(Scored)
+                                : uint64_t(outputs_) * plan.slot(plan.output).width * 4;
     RL_TRY(device_.checked(device_.call().copy_out(workspace_->output.data(), from, bytes, device_.stream()),
                            "reading the results"));
     RL_TRY(device_.synchronize("running a step"));
-    if (best) best_ = best_in_order(workspace_->output.data(), params.best_among);
+    if (best) best_ = best_in_order(workspace_->output.data(), params.outputs.size(), params.best_among);
     return memory_->check_guards();
 }
 

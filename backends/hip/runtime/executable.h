@@ -143,8 +143,8 @@ private:
     Record mode_;
     std::shared_ptr<Workspace> workspace_;
     std::vector<ByteRange> arena_gaps_;  // of guarded memory
-    // By class of rows (0: one row, of which the best are wanted), and kind.
-    std::map<std::pair<uint32_t, StepKind>, GraphExec> graphs_;
+    // By class of rows, kind, and whether the best outputs are wanted.
+    std::map<std::tuple<uint32_t, StepKind, bool>, GraphExec> graphs_;
     uint32_t outputs_ = 0;
     std::vector<Scored> best_;
 };

@@ -68,8 +68,7 @@ uint64_t VulkanExecutable::scratch_bytes() const {
     uint64_t scratch = 0;
     for (const auto& kernel : bound_.kernels)
         scratch = std::max(scratch, static_cast<const VulkanKernel&>(*kernel).scratch(bound_.plan));
-    return most_best() > 0 ? std::max<uint64_t>(scratch, best_between(bound_.plan) * sizeof(Scored))
-                           : scratch;
+    return most_best() > 0 ? std::max(scratch, best_between_bytes(bound_.plan)) : scratch;
 }
 
 uint64_t VulkanExecutable::input_bytes() const {
@@ -79,7 +78,7 @@ uint64_t VulkanExecutable::input_bytes() const {
 }
 
 uint64_t VulkanExecutable::result_bytes() const {
-    return std::max<uint64_t>(bound_.plan.slot_bytes(bound_.plan.output), most_best() * sizeof(Scored));
+    return std::max(bound_.plan.slot_bytes(bound_.plan.output), best_bytes(bound_.plan));
 }
 
 // Gives all of them one workspace.
@@ -222,17 +221,18 @@ uint32_t VulkanExecutable::most_best() const {
 Status VulkanExecutable::record_best(Recorder& recorder, const View& view) const {
     static_assert(RL_BEST_SLICE == kBestSlice);
     const uint32_t picked = best_between(bound_.plan);
-    const Binding between = view.scratch_at(0, picked * sizeof(Scored));
+    const Binding between = view.scratch_at(0, best_between_bytes(bound_.plan));
     RL_TRY(recorder.dispatch({"best", 3, 1, {256}}, {view.slot(bound_.plan.output), between, view.step},
-                             args::BestArgs{kMostBest, 0, 0}, {best_slices(bound_.plan)}));
+                             args::BestArgs{kMostBest, 0, view.width(bound_.plan.output)},
+                             {best_slices(bound_.plan), view.outputs}));
     recorder.barrier();
     return recorder.dispatch({"best", 3, 1, {256}}, {between, workspace_->output, view.step},
-                             args::BestArgs{kMostBest, 1, picked}, {1});
+                             args::BestArgs{kMostBest, 1, picked}, {1, view.outputs});
 }
 
 Result<VulkanExecutable::Recorded*> VulkanExecutable::recorded(uint32_t rows, bool best, StepKind kind) {
     const uint32_t most = row_class(rows);
-    const std::pair key(best ? 0 : most, kind);
+    const std::tuple key(most, kind, best);
     Meter meter;
     if (const auto found = recorded_.find(key); found != recorded_.end()) {
         if (mode_ == Record::replay) return &found->second;
@@ -359,7 +359,7 @@ Status VulkanExecutable::run_recorded(const StepParams& params) {
     commands.meter.end_step();
     RL_CHECK(landed_ == submitted_, "results are read while submission {} may write them", submitted_);
     RL_TRY(workspace_->output.invalidate());
-    if (best) best_ = best_in_order(workspace_->output.mapped(), params.best_among);
+    if (best) best_ = best_in_order(workspace_->output.mapped(), params.outputs.size(), params.best_among);
     return memory_->check_guards();
 }
 

@@ -163,8 +163,8 @@ private:
     // Counted over all steps, to check that the host writes and reads nothing that the device still works on.
     uint64_t submitted_ = 0, landed_ = 0;
     uint64_t read_by_[kRing] = {};  // the submission that reads a slot's inputs
-    // By class of rows (0: one row, of which the best are wanted), and kind.
-    std::map<std::pair<uint32_t, StepKind>, Recorded> recorded_;
+    // By class of rows, kind, and whether the best outputs are wanted.
+    std::map<std::tuple<uint32_t, StepKind, bool>, Recorded> recorded_;
     std::vector<Scored> best_;
     uint32_t outputs_ = 0;
     KeepBusy* busy_ = nullptr;

@@ -93,6 +93,7 @@ private:
     void step(Parts parts);
     static std::vector<Feed> feeds_of(const Parts& parts);
     bool pads(const Parts& parts) const;
+    static uint32_t best_wanted(const Parts& parts);
     void find_pages(Parts& parts);
     void preempt(Request& request);
     void step_went_wrong(const Parts& parts, const Error& problem);

@@ -120,19 +120,28 @@ void Scheduler::Loop::step(Parts parts) {
     if (parts.empty()) return;
     for (const Part& part : parts) part.request->reads();
     std::vector<Feed> feeds = feeds_of(parts);
-    uint32_t best = 0;
     if (pads(parts)) {
         padding_->rewind(0);
         feeds.push_back({&*padding_, kPadding});
-    } else if (parts.size() == 1 && parts[0].tokens == 1) {
-        best = parts[0].request->best_wanted();
     }
     const auto begin = Clock::now();
-    const Status done = engine_->step(feeds, {.best = best, .cancel = &abort_});
+    const Status done = engine_->step(feeds, {.best = best_wanted(parts), .cancel = &abort_});
     if (!done) return step_went_wrong(parts, done.error());
     count(parts, std::chrono::duration<double>(Clock::now() - begin).count());
     keep_marked(parts);
     choose(parts);
+}
+
+// How many of the best logits are enough for all that get a token; 0: all are needed.
+uint32_t Scheduler::Loop::best_wanted(const Parts& parts) {
+    uint32_t most = 1;
+    for (const auto& [request, tokens] : parts) {
+        if (request->left() > tokens) continue;
+        const uint32_t wanted = request->best_wanted();
+        if (wanted == 0) return 0;
+        most = std::max(most, wanted);
+    }
+    return most;
 }
 
 void Scheduler::Loop::step_went_wrong(const Parts& parts, const Error& problem) {
@@ -180,10 +189,14 @@ void Scheduler::Loop::choose(const Parts& parts) {
     std::vector<size_t> complete;
     for (size_t i = 0; i < parts.size(); ++i)
         if (parts[i].request->left() == 0) complete.push_back(i);
+    const size_t rows = parts.size() + (pads(parts) ? 1 : 0), each = engine_->best().size() / rows;
     workers_->each(complete.size(), [&](size_t i) {
         Request& request = *parts[complete[i]].request;
-        AnswerScores scores = {request.text().back(), {}, engine_->best(), engine_->device()};
-        if (scores.best.empty()) scores.logits = engine_->output().subspan(complete[i] * vocab, usable);
+        AnswerScores scores = {request.text().back(), {}, {}, engine_->device()};
+        if (each > 0)
+            scores.best = engine_->best().subspan(complete[i] * each, each);
+        else
+            scores.logits = engine_->output().subspan(complete[i] * vocab, usable);
         request.choose(scores, options_.context);
     });
     for (const size_t i : complete)
