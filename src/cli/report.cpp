@@ -68,6 +68,9 @@ void say_statistics(const LoadedModel& loaded, const Session& session, const Pro
                             generation.decode_seconds, speed.tokens_per_second, speed.gb_per_second,
                             100.0 * speed.share_of_file);
     say(line);
+    if (generation.rounds > 0)
+        say(fmt::format("speculation: {} of {} guessed tokens were right, in {} rounds", generation.accepted,
+                        generation.drafted, generation.rounds));
     say(fmt::format("load: {} in {:.2f} s; peak memory {}", format_bytes(loaded.model->gguf().file_bytes()),
                     loaded.speed.load_seconds, format_bytes(peak_resident())));
 }
@@ -107,6 +110,9 @@ Json timings_json(const LoadedModel& loaded, const Session& session, const Promp
             {"predicted_n", generation.steps},
             {"predicted_ms", generation.decode_seconds * 1e3},
             {"predicted_per_second", speed.tokens_per_second},
+            {"draft_n", generation.drafted},
+            {"draft_n_accepted", generation.accepted},
+            {"draft_rounds", generation.rounds},
             {"gb_per_s", speed.gb_per_second},
             {"share_of_file", speed.share_of_file}};
 }

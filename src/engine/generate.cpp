@@ -34,12 +34,13 @@ public:
           options_(options),
           sink_(sink),
           cancel_(cancel),
-          writer_(session.model(), sampler, options) {}
+          writer_(session.model(), sampler, options),
+          read_last_(session.tokens().empty() ? kNoToken : session.tokens().back()) {}
 
     Result<Generation> run() {
         Reason reason = before_token();
         while (!reason) {
-            reason = RL_TRY(sample());
+            reason = RL_TRY(sample(room()));
             if (!reason) reason = before_token();
             if (!reason) reason = RL_TRY(read());
         }
@@ -62,10 +63,11 @@ private:
         return writer_.before_token();
     }
 
-    std::optional<uint64_t> room() const {
+    std::optional<uint64_t> room_at(uint64_t position) const {
         if (options_.when_full == WhenFull::shift) return {};
-        return session_.context() - session_.position() + 1;
+        return session_.context() - position + 1;
     }
+    std::optional<uint64_t> room() const { return room_at(session_.position()); }
 
     void give_text() {
         const std::string text = writer_.take_text();
@@ -74,15 +76,15 @@ private:
         closed_ = sink_ && !sink_(text);
     }
 
-    // Chooses a token and outputs it.
-    Result<Reason> sample() {
+    // Chooses a token by the session's logits and outputs it.
+    Result<Reason> sample(std::optional<uint64_t> room) {
         const size_t usable = session_.model().usable_vocab();
         const bool all = session_.best().empty();
         RL_CHECK(!all || session_.logits().size() >= usable, "generate needs the logits of a prompt");
-        const AnswerScores scores = {session_.tokens().back(),
+        const AnswerScores scores = {read_last_,
                                      all ? session_.logits().first(usable) : std::span<const float>(),
                                      session_.best(), session_.device()};
-        const Reason reason = RL_TRY(writer_.next(scores, room()));
+        const Reason reason = RL_TRY(writer_.next(scores, room));
         if (reason == StopReason::broken) {
             session_.rewind(0);
             return reason;
@@ -96,19 +98,89 @@ private:
         return reason;
     }
 
-    // Reads the token, so that the next can be chosen.
+    // Reads the token, so that the next can be chosen. A proposal that goes wrong ends with a token that is
+    // chosen and not read.
     Result<Reason> read() {
-        Status done;
-        if (session_.position() >= session_.context()) {
-            if (options_.when_full == WhenFull::stop) return Reason(StopReason::context_full);
-            done = shift();
+        for (;;) {
+            if (session_.position() >= session_.context()) {
+                if (options_.when_full == WhenFull::stop) return Reason(StopReason::context_full);
+                if (const Status done = shift(); !done) return stopped(done);
+            }
+            const Result<std::vector<Token>> drafts = propose();
+            if (!drafts) return stopped(drafts.error());
+            if (drafts.value().empty()) return read_one();
+            bool chosen = false;
+            const Reason reason = RL_TRY(verify(drafts.value(), chosen));
+            if (reason || !chosen) return reason;
         }
-        if (done) done = session_.feed_for_best(writer_.last(), writer_.best_wanted(), cancel_);
-        if (!done && is_set(cancel_)) return Reason(StopReason::cancelled);
-        if (!done) return done.error();
-        out_.steps++;
-        out_.context_sum += session_.position();
+    }
+
+    Result<Reason> stopped(const Status& failed) const {
+        if (is_set(cancel_)) return Reason(StopReason::cancelled);
+        return failed.error();
+    }
+
+    Result<Reason> read_one() {
+        const auto start = Clock::now();
+        const Status done = session_.feed_for_best(writer_.last(), writer_.best_wanted(), cancel_);
+        if (!done) return stopped(done);
+        if (options_.drafter) options_.drafter->tell({0, 0, since(start)});
+        count_read(session_.position());
         return Reason();
+    }
+
+    void count_read(uint64_t position) {
+        read_last_ = writer_.last();
+        out_.steps++;
+        out_.context_sum += position;
+    }
+
+    // Penalties want more of the best logits with each token; a row has those that were enough at first.
+    bool has_enough() const {
+        const uint32_t wanted = writer_.best_wanted();
+        return session_.best().empty() || (wanted > 0 && wanted <= session_.best().size());
+    }
+
+    Result<std::vector<Token>> propose() const {
+        const uint64_t room = session_.context() - session_.position() - 1;
+        uint64_t most = std::min<uint64_t>(session_.most_rows() - 1, room);
+        if (options_.max_tokens >= 0)
+            most = std::min(most, uint64_t(options_.max_tokens) - writer_.tokens().size());
+        if (!options_.drafter || most == 0) return std::vector<Token>();
+        return options_.drafter->propose(session_.tokens(), writer_.last(), size_t(most), cancel_);
+    }
+
+    // Reads the last token and the drafts in one step, and chooses tokens as long as they are the drafts.
+    // Afterwards the session holds what was chosen; `chosen`: all but the last of it.
+    Result<Reason> verify(const std::vector<Token>& drafts, bool& chosen) {
+        std::vector<Token> tokens = {writer_.last()};
+        tokens.insert(tokens.end(), drafts.begin(), drafts.end());
+        const uint64_t before = session_.position();
+        const uint32_t best = writer_.best_wanted(), enough = best > 0 ? best + uint32_t(drafts.size()) : 0;
+        const auto start = Clock::now();
+        if (const Status done = session_.feed_rows(tokens, enough, cancel_); !done) return stopped(done);
+        DraftRound round = {drafts.size(), 0, since(start)};
+        Reason reason;
+        uint64_t read = 0;  // of the tokens, those whose row was of use
+        for (; read < tokens.size(); ++read) {
+            session_.choose_row(read);
+            chosen = !has_enough();
+            if (chosen) break;
+            count_read(before + read + 1);
+            if (read == drafts.size()) continue;  // the next token is chosen by this row
+            reason = RL_TRY(sample(room_at(before + read + 1)));
+            if (!reason) reason = before_token();
+            chosen = reason || writer_.last() != drafts[read];
+            if (!chosen) ++round.accepted;
+            if (chosen) ++read;
+            if (chosen) break;
+        }
+        if (chosen && reason != StopReason::broken) session_.rewind(before + read);
+        out_.rounds++;
+        out_.drafted += round.proposed;
+        out_.accepted += round.accepted;
+        options_.drafter->tell(round);
+        return reason;
     }
 
     // Forgets the older half of the tokens that are not kept.
@@ -128,6 +200,7 @@ private:
     const TextSink& sink_;
     const std::atomic<bool>* cancel_;
     AnswerWriter writer_;
+    Token read_last_ = kNoToken;  // the token behind which the next one is chosen
     Generation out_;
     bool closed_ = false;  // the sink accepts no more
     const Clock::time_point start_ = Clock::now();

@@ -2,6 +2,7 @@
 // token by token, streams whole characters, and stops for a stated reason.
 #pragma once
 
+#include "engine/drafter.h"
 #include "engine/session.h"
 #include "grammar/constraint.h"
 #include "sample/sampler.h"
@@ -38,6 +39,9 @@ struct GenerateOptions {
     uint64_t keep = 0;  // tokens at the start that a shift keeps; BOS is kept in any case
     // Records so many of the likeliest tokens with each token; -1: no probabilities at all.
     int32_t logprobs = -1;
+    // Proposes tokens that are read together with the last one. The text is that of the model's choices in
+    // any case.
+    Drafter* drafter = nullptr;
 };
 
 // Makes a constraint for make_sampler(), which takes tens of milliseconds. It can be passed from one sampler
@@ -89,6 +93,9 @@ struct Generation {
     std::string stop;       // the stop string found
     std::string fault;      // why the output is broken
     uint64_t steps = 0;     // tokens read since the first was sampled: the work of decode_seconds
+    uint64_t rounds = 0;    // steps that read a proposal
+    uint64_t drafted = 0;   // tokens that were proposed
+    uint64_t accepted = 0;  // those that the model chose as well
     uint64_t shifts = 0;
     uint64_t context_sum = 0;          // tokens in the cache, added up over the steps
     double first_token_seconds = 0.0;  // from the call to the first token

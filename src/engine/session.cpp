@@ -40,6 +40,17 @@ Status Session::feed_for_best(Token token, uint32_t count, const std::atomic<boo
     return step({&token, 1}, {.best = count, .cancel = cancel});
 }
 
+Status Session::feed_rows(std::span<const Token> tokens, uint32_t count, const std::atomic<bool>* cancel) {
+    rows_ = tokens.size();
+    return step(tokens, {.outputs = uint32_t(tokens.size()), .best = count, .cancel = cancel});
+}
+
+void Session::choose_row(size_t row) {
+    const size_t best = engine_->best().size() / rows_, logits = engine_->output().size() / rows_;
+    best_ = engine_->best().subspan(row * best, best);
+    logits_ = engine_->output().subspan(row * logits, logits);
+}
+
 Status Session::feed_all(std::span<const Token> tokens, const LogitsSink& sink,
                          const std::atomic<bool>* cancel) {
     const Feed all{&sequence_, tokens};

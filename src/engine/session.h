@@ -36,6 +36,15 @@ public:
     // devices, it is feed().
     Status feed_for_best(Token token, uint32_t count, const std::atomic<bool>* cancel = nullptr);
     std::span<const Scored> best() const { return best_; }
+    // Likewise for several tokens, at most as many as a step returns rows of logits; choose_row() then makes
+    // logits() and best() those behind one of them.
+    Status feed_rows(std::span<const Token> tokens, uint32_t count,
+                     const std::atomic<bool>* cancel = nullptr);
+    void choose_row(size_t row);
+    // Tokens of feed_rows() at most; 1 where tokens that were read cannot be taken back.
+    size_t most_rows() const { return rewinds() ? engine_->options().outputs : 1; }
+    // See rewinds_anywhere().
+    bool rewinds() const { return engine_->rewinds(); }
 
     // See Sequence::rewind().
     uint64_t rewind(uint64_t count);
@@ -70,6 +79,7 @@ private:
     Sequence sequence_;
     std::span<const float> logits_;
     std::span<const Scored> best_;
+    size_t rows_ = 1;  // of the last feed_rows()
 };
 
 }  // namespace redline

@@ -437,9 +437,12 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const Input& inp
     }
     RL_TRY(check_prompt(prompt.written.tokens, context));
     note_demo_model(run.model);
-    RL_TRY(place_model(loaded, run.model, context));
-    Session session = RL_TRY(open_session(loaded, run.model, context));
+    const uint32_t outputs = run.speculation.outputs();
+    RL_TRY(place_model(loaded, run.model, context, outputs));
+    Session session = RL_TRY(open_session(loaded, run.model, context, outputs));
     rescue_from_loss(session, loaded, run.model);
+    const OpenSpeculation guesses = RL_TRY(open_speculation(run.speculation, run.model, session));
+    run.generate.drafter = guesses.speculation.get();
     say_detail(fmt::format("seed {}", sampler.seed()));
     return answer_prompt(run, loaded, session, sampler, prompt, input);
 }

@@ -137,6 +137,7 @@ Options declare(RunOptions& run) {
     add_model_options(options, run.model);
     add_remote_options(options, run.model.remote);
     add_sampling_options(options, run.sampling);
+    add_speculation_options(options, run.speculation);
     add_voice_options(options);
     options.example("redline run \"What is GGUF?\"");
     options.example("redline run model.gguf \"What is GGUF?\" --temp 0");
@@ -249,6 +250,7 @@ static Status check_forms(const Options& options, RunOptions& run) {
 
 Status check_usage(const Options& options, RunOptions& run) {
     RL_TRY(settle_device(run.model));
+    RL_TRY(settle(run.speculation));
     RL_TRY(check_options(run.sampling.sampler));
     if (run.cache_read_only && run.cache_file.empty())
         return error("--prompt-cache-ro means nothing without --prompt-cache: leave it out");

@@ -5,6 +5,7 @@
 #include "cli/options/chat_options.h"
 #include "cli/options/model_options.h"
 #include "cli/options/sampling_options.h"
+#include "cli/options/speculation_options.h"
 #include "cli/prompt.h"
 #include "engine/generate.h"
 
@@ -16,6 +17,7 @@ enum class PromptForm : uint8_t { automatic, chat, raw };
 struct RunOptions {
     ModelOptions model;
     SamplingOptions sampling;
+    SpeculationOptions speculation;
     PromptSource prompt;
     FimSource fim;
     std::vector<std::string> words;  // without an option: a model's file, a prompt

@@ -8,7 +8,7 @@ namespace redline::cli {
 namespace {
 
 constexpr std::string_view kNoDownload = "redline pull USER/REPO fetches a model, which -m NAME then takes";
-constexpr std::string_view kNoDraft = "there are no draft models here: leave it out";
+constexpr std::string_view kNoDraft = "speculation goes without it here: leave it out";
 constexpr std::string_view kNoImages = "models read text alone here: leave it out";
 constexpr std::string_view kNoRope = "the position encoding is as the model file says: leave it out";
 constexpr std::string_view kOneDevice =
@@ -61,13 +61,11 @@ constexpr ForeignOption kForeign[] = {
      1, kNoDraft},
     {"--override-tensor-draft --spec-draft-n-cpu-moe --spec-draft-ncmoe -ncmoed --n-cpu-moe-draft", 1,
      kNoDraft},
-    {"--spec-draft-n-max --spec-draft-n-min --spec-draft-n-ubatch --spec-synth-len --spec-synth-rates", 1,
-     kNoDraft},
+    {"--spec-draft-n-min --spec-draft-n-ubatch --spec-synth-len --spec-synth-rates", 1, kNoDraft},
     {"--spec-draft-p-split --draft-p-split --spec-draft-p-min --draft-p-min --spec-draft-sampling", 1,
      kNoDraft},
     {"--spec-draft-device -devd --device-draft --spec-draft-ngl -ngld --gpu-layers-draft", 1, kNoDraft},
-    {"--n-gpu-layers-draft --spec-draft-model -md --model-draft --spec-type --spec-ngram-mod-n-min", 1,
-     kNoDraft},
+    {"--n-gpu-layers-draft --spec-ngram-mod-n-min", 1, kNoDraft},
     {"--spec-ngram-mod-n-max --spec-ngram-mod-n-match --spec-ngram-simple-size-n", 1, kNoDraft},
     {"--spec-ngram-simple-size-m --spec-ngram-simple-min-hits --spec-ngram-map-k-size-n", 1, kNoDraft},
     {"--spec-ngram-map-k-size-m --spec-ngram-map-k-min-hits --spec-ngram-map-k4v-size-n", 1, kNoDraft},

@@ -1,0 +1,19 @@
+#include "cli/options/speculation_options.h"
+
+namespace redline::cli {
+
+void add_speculation_options(Options& options, SpeculationOptions& speculation) {
+    options.group("speculation");
+    options.choice(
+        "--spec-type", {"none", "auto", "ngram-simple", "draft-simple"},
+        "guess several tokens and check them in one step: by looking up what followed the same 12 tokens "
+        "before, or by a smaller model (-md); auto: by both, as long as that pays (default: none; with -md "
+        "auto)",
+        [&speculation](size_t i) { speculation.type = SpeculationType(i); });
+    options.common("guess several tokens at a time: none, auto, ngram-simple, ...");
+    options.name("-md --model-draft --spec-draft-model", "FILE",
+                 "a smaller model of the same vocabulary that guesses", speculation.draft_model);
+    options.number("--spec-draft-n-max", "tokens of a guess at most", speculation.most, 1, kMostDrafted);
+}
+
+}  // namespace redline::cli

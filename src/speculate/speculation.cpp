@@ -1,0 +1,96 @@
+#include "speculate/speculation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace redline {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The part that a new measurement has in an average.
+constexpr double kNew = 0.25;
+
+void average(double& into, double value) {
+    into = into == 0.0 ? value : into + kNew * (value - into);
+}
+
+}  // namespace
+
+void StepTimes::measured(uint64_t rows, double seconds) {
+    if (rows == 1)
+        average(one_, seconds);
+    else if (one_ > 0.0)
+        each_ += kNew * (std::max(seconds / one_ - 1.0, 0.0) / double(rows - 1) - each_);
+}
+
+DraftLength best_draft_length(double accepted, double each, uint64_t most, const StepTimes& times) {
+    DraftLength best;
+    double tokens = 1.0, right = 1.0;
+    for (uint64_t n = 1; n <= most; ++n) {
+        right *= accepted;
+        tokens += right;
+        const double gain = tokens / (times.cost(n + 1) + double(n) * each);
+        if (n == 1 || gain > best.gain) best = {n, gain};
+    }
+    return best;
+}
+
+Speculation::Speculation(std::vector<std::unique_ptr<Proposer>> proposers, Limits limits) : limits_(limits) {
+    for (std::unique_ptr<Proposer>& proposer : proposers) {
+        methods_.emplace_back();
+        methods_.back().result.name = proposer->name();
+        methods_.back().proposer = std::move(proposer);
+    }
+}
+
+Result<std::vector<Token>> Speculation::propose(std::span<const Token> read, Token last, size_t most,
+                                                const std::atomic<bool>* cancel) {
+    std::vector<Token> guess;
+    last_ = nullptr;
+    if (times_.one() == 0.0) return guess;  // the first step tells what one of one row takes
+    most = std::min<size_t>(most, limits_.most);
+    for (Method& method : methods_) {
+        if (method.pause > 0) continue;
+        const DraftLength length =
+            best_draft_length(method.accepted, method.each / times_.one(), most, times_);
+        if (length.gain < kLeastGain && !limits_.always) {
+            method.pause = kPause;
+            method.accepted = std::max(method.accepted, 0.5);  // for the next try
+            continue;
+        }
+        const auto start = Clock::now();
+        guess = RL_TRY(method.proposer->propose({read, last}, limits_.always ? most : length.tokens, cancel));
+        if (guess.empty()) continue;
+        average(method.each,
+                std::chrono::duration<double>(Clock::now() - start).count() / double(guess.size()));
+        last_ = &method;
+        return guess;
+    }
+    return guess;
+}
+
+void Speculation::tell(const DraftRound& round) {
+    times_.measured(round.proposed + 1, round.seconds);
+    for (Method& method : methods_) method.pause -= std::min(method.pause, round.accepted + 1);
+    if (round.proposed == 0 || !last_) return;
+    // Behind the first wrong token nothing is learnt of those that follow.
+    const uint64_t tried = std::min(round.accepted + 1, round.proposed);
+    last_->accepted += kNew * (double(round.accepted) / double(tried) - last_->accepted);
+    last_->result.rounds++;
+    last_->result.proposed += round.proposed;
+    last_->result.accepted += round.accepted;
+}
+
+std::vector<Speculation::MethodResult> Speculation::results() const {
+    std::vector<MethodResult> all;
+    for (const Method& method : methods_) {
+        all.push_back(method.result);
+        all.back().paused = method.pause > 0;
+    }
+    return all;
+}
+
+}  // namespace redline

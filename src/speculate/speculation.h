@@ -1,0 +1,74 @@
+// Decides which method guesses next, and how many tokens, by what guesses and steps of several tokens turned
+// out to be worth.
+#pragma once
+
+#include "engine/drafter.h"
+#include "speculate/proposer.h"
+
+#include <memory>
+#include <string>
+
+namespace redline {
+
+// Measured times of steps, and what those of other lengths should take by them.
+class StepTimes {
+public:
+    void measured(uint64_t rows, double seconds);
+    double one() const { return one_; }
+    // The time of a step of so many rows, in steps of one.
+    double cost(uint64_t rows) const { return 1.0 + each_ * double(rows - 1); }
+
+private:
+    double one_ = 0.0;    // seconds of a step of one row; 0: none was measured
+    double each_ = 0.15;  // what a further row takes, in steps of one
+};
+
+// How long the guesses of a method should be, from 1 to `most`, where a guess of a token takes `each` steps
+// of one row and is right with this probability, and how much faster that is than without. The tokens of a
+// round are (1 - a^(n + 1)) / (1 - a): Leviathan et al., "Fast Inference from Transformers via Speculative
+// Decoding".
+struct DraftLength {
+    uint64_t tokens = 0;
+    double gain = 1.0;
+};
+DraftLength best_draft_length(double accepted, double each, uint64_t most, const StepTimes& times);
+
+class Speculation : public Drafter {
+public:
+    struct Limits {
+        uint64_t most = 8;    // tokens of a guess
+        bool always = false;  // guesses although they do not pay
+    };
+    // Methods are asked in this order.
+    Speculation(std::vector<std::unique_ptr<Proposer>> proposers, Limits limits);
+
+    Result<std::vector<Token>> propose(std::span<const Token> read, Token last, size_t most,
+                                       const std::atomic<bool>* cancel) override;
+    void tell(const DraftRound& round) override;
+
+    // The guesses of a method so far.
+    struct MethodResult {
+        std::string_view name;
+        uint64_t rounds = 0, proposed = 0, accepted = 0;
+        bool paused = false;  // since it did not pay
+    };
+    std::vector<MethodResult> results() const;
+
+private:
+    struct Method {
+        std::unique_ptr<Proposer> proposer;
+        double accepted = 0.7;  // of its guesses, lately
+        double each = 0.0;      // what a guess of a token takes, in seconds
+        uint64_t pause = 0;     // tokens until it is tried again
+        MethodResult result;
+    };
+    static constexpr double kLeastGain = 1.05;
+    static constexpr uint64_t kPause = 256;
+
+    std::vector<Method> methods_;
+    Limits limits_;
+    StepTimes times_;
+    Method* last_ = nullptr;  // whose guess is being verified
+};
+
+}  // namespace redline

@@ -1,0 +1,190 @@
+// Guesses of what follows: how they are found, how long they are, and that the text is the model's in any
+// case.
+#include "speculate/speculation.h"
+#include "engine/generate.h"
+#include "speculate/draft_model.h"
+#include "speculate/ngram.h"
+#include "support/material.h"
+#include "support/models.h"
+
+#include <doctest/doctest.h>
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+std::vector<Token> guess_of(Proposer& proposer, const std::vector<Token>& text, size_t most) {
+    return must(proposer.propose({std::span(text).first(text.size() - 1), text.back()}, most, nullptr));
+}
+
+// A model on one thread. Of f32 weights, a step of several rows has the logits of single ones but for the
+// last bits; of quantized ones it is only close, and texts part at the first near tie.
+struct Bed {
+    explicit Bed(const std::string& path)
+        : model(std::make_unique<Model>(must(Model::load(path, *backend, {256, {}})))),
+          session(must(Session::create(
+              *model, {.context = 256, .batch = 64, .outputs = 9, .cache = CacheType::f32}))) {}
+    std::unique_ptr<Backend> backend = redline::test::cpu(1);
+    std::unique_ptr<Model> model;
+    Session session;
+};
+const std::string kExact = source_file("tests/golden/models/llama3.gguf");
+
+// Guesses what a text was before, with every `wrong`-th token spoilt; 0: none.
+class Script : public Drafter {
+public:
+    Script(std::vector<Token> text, size_t wrong, size_t most)
+        : text_(std::move(text)), wrong_(wrong), most_(most) {}
+    Result<std::vector<Token>> propose(std::span<const Token> read, Token, size_t most,
+                                       const std::atomic<bool>*) override {
+        std::vector<Token> guess;
+        for (size_t i = read.size() + 1; i < text_.size() && guess.size() < std::min(most, most_); ++i)
+            guess.push_back(wrong_ > 0 && i % wrong_ == 0 ? (text_[i] == 5 ? 6 : 5) : text_[i]);
+        return guess;
+    }
+    void tell(const DraftRound& round) override {
+        ++rounds;
+        accepted += round.accepted;
+    }
+    uint64_t rounds = 0, accepted = 0;
+
+private:
+    std::vector<Token> text_;
+    size_t wrong_, most_;
+};
+
+constexpr const char* kPrompt = "Once upon a time there was a little robot who";
+
+Generation written(Bed& bed, float temperature, GenerateOptions options, Drafter* drafter) {
+    SamplerOptions how;
+    how.temperature = temperature;
+    how.seed = 11;
+    Sampler sampler = must(make_sampler(*bed.model, how, true, 256));
+    bed.session.rewind(0);
+    const std::vector<Token> prompt = bed.model->tokenizer().encode(kPrompt);
+    must(read_prompt(bed.session, sampler, prompt));
+    options.drafter = drafter;
+    return must(generate(bed.session, sampler, options, {}));
+}
+
+std::vector<Token> whole(const Bed& bed, const Generation& plain) {
+    std::vector<Token> text = bed.model->tokenizer().encode(kPrompt);
+    text.insert(text.end(), plain.tokens.begin(), plain.tokens.end());
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("ngrams: a text goes on as it did after the last place with the same tokens") {
+    NgramProposer proposer(3);
+    CHECK(guess_of(proposer, {1, 2, 3}, 4).empty());
+    CHECK(guess_of(proposer, {1, 2, 3, 4, 5, 6, 1, 2}, 4).empty());
+    CHECK(guess_of(proposer, {1, 2, 3, 4, 5, 6, 1, 2, 3}, 2) == std::vector<Token>{4, 5});
+    CHECK(guess_of(proposer, {1, 2, 3, 4, 5, 6, 1, 2, 3}, 99) == std::vector<Token>{4, 5, 6, 1, 2, 3});
+    // The last place counts.
+    CHECK(guess_of(proposer, {1, 2, 3, 4, 5, 6, 1, 2, 3, 7, 1, 2, 3}, 1) == std::vector<Token>{7});
+    // After another text with the same length nothing of the first is left.
+    CHECK(guess_of(proposer, {9, 9, 9, 4, 5, 6, 1, 2, 3, 7, 1, 2, 3}, 1) == std::vector<Token>{7});
+    CHECK(guess_of(proposer, {9, 8, 9, 4, 1, 2, 3}, 1).empty());
+}
+
+TEST_CASE("draft length: sure guesses are long, unsure ones short, and dear steps make them shorter") {
+    StepTimes times;
+    times.measured(1, 0.01);
+    for (int i = 0; i < 30; ++i) times.measured(5, 0.014);
+    CHECK(times.cost(3) == doctest::Approx(1.2));
+    CHECK(best_draft_length(0.95, 0.0, 8, times).tokens == 8);
+    CHECK(best_draft_length(0.5, 0.0, 8, times).tokens == 2);
+    CHECK(best_draft_length(0.05, 0.0, 8, times).gain < 1.0);
+    CHECK(best_draft_length(0.8, 0.3, 8, times).tokens < best_draft_length(0.8, 0.0, 8, times).tokens);
+    for (int i = 0; i < 30; ++i) times.measured(2, 0.02);
+    CHECK(best_draft_length(0.7, 0.0, 8, times).gain < 1.0);
+}
+
+TEST_CASE("speculation: the text is the same with guesses that are right, often wrong, and always wrong") {
+    Bed bed(kExact);
+    GenerateOptions options;
+    options.max_tokens = 150;
+    for (const float temperature : {0.0f, 1.0f}) {
+        const Generation plain = written(bed, temperature, options, nullptr);
+        REQUIRE(plain.tokens.size() > 30);
+        for (const size_t wrong : {0u, 1u, 2u, 3u, 7u})
+            for (const size_t most : {1u, 3u, 8u}) {
+                Script script(whole(bed, plain), wrong, most);
+                const Generation guessed = written(bed, temperature, options, &script);
+                CHECK(guessed.text == plain.text);
+                CHECK(guessed.tokens == plain.tokens);
+                CHECK(guessed.reason == plain.reason);
+                CHECK(guessed.steps == plain.steps);
+                CHECK(guessed.rounds > 0);
+                CHECK(guessed.accepted == script.accepted);
+                if (wrong == 1) CHECK(guessed.accepted == 0);
+                if (wrong == 0 && most == 8) CHECK(script.rounds <= plain.tokens.size() / 9 + 3);
+                CHECK(bed.session.position() + 1 == whole(bed, plain).size());
+            }
+    }
+}
+
+TEST_CASE("speculation: stop strings, the limit of tokens and logprobs are those of plain decoding") {
+    Bed bed(kExact);
+    GenerateOptions options;
+    options.max_tokens = 60;
+    const Generation plain = written(bed, 0.0f, options, nullptr);
+    for (int64_t limit = 1; limit < 20; ++limit) {
+        options.max_tokens = limit;
+        Script script(whole(bed, plain), 5, 8);
+        const Generation guessed = written(bed, 0.0f, options, &script);
+        CHECK(guessed.tokens == std::vector<Token>(plain.tokens.begin(), plain.tokens.begin() + limit));
+        CHECK(guessed.reason == StopReason::max_tokens);
+    }
+    options.max_tokens = 60;
+    const std::string middle = plain.text.substr(plain.text.size() / 2, 6);
+    options.stops = {middle};
+    const Generation stopped = written(bed, 0.0f, options, nullptr);
+    Script script(whole(bed, plain), 0, 8);
+    const Generation guessed = written(bed, 0.0f, options, &script);
+    CHECK(guessed.text == stopped.text);
+    CHECK(guessed.stop == middle);
+    CHECK(guessed.tokens == stopped.tokens);
+    options.stops.clear();
+    options.logprobs = 2;
+    const Generation scored = written(bed, 0.0f, options, nullptr);
+    Script again(whole(bed, plain), 4, 8);
+    const Generation also = written(bed, 0.0f, options, &again);
+    REQUIRE(also.logprobs.size() == scored.logprobs.size());
+    for (size_t i = 0; i < scored.logprobs.size(); ++i) {
+        CHECK(also.logprobs[i].chosen.token == scored.logprobs[i].chosen.token);
+        CHECK(also.logprobs[i].chosen.logprob ==
+              doctest::Approx(scored.logprobs[i].chosen.logprob).epsilon(1e-3));
+    }
+}
+
+TEST_CASE("speculation: a model that drafts for itself is right, and a method that never is rests") {
+    Bed bed(demo());
+    GenerateOptions options;
+    options.max_tokens = 120;
+    const Generation plain = written(bed, 0.0f, options, nullptr);
+    std::vector<std::unique_ptr<Proposer>> itself;
+    must(check_draft_vocabulary(*bed.model, *bed.model));
+    itself.push_back(std::make_unique<DraftModelProposer>(
+        must(Session::create(*bed.model, {.context = 256, .batch = 64}))));
+    Speculation drafts(std::move(itself), {4, true});
+    const Generation drafted = written(bed, 0.0f, options, &drafts);
+    CHECK(drafted.tokens.size() == plain.tokens.size());
+    CHECK(drafted.accepted * 10 > drafted.drafted * 9);
+    class Wrong : public Proposer {
+    public:
+        std::string_view name() const override { return "wrong"; }
+        Result<std::vector<Token>> propose(const DraftText& text, size_t most,
+                                           const std::atomic<bool>*) override {
+            return std::vector<Token>(most, text.last);
+        }
+    };
+    std::vector<std::unique_ptr<Proposer>> wrong;
+    wrong.push_back(std::make_unique<Wrong>());
+    Speculation rests(std::move(wrong), {4, false});
+    CHECK(written(bed, 0.0f, options, &rests).accepted == 0);
+    REQUIRE(rests.results().size() == 1);
+    CHECK(rests.results()[0].rounds < 20);
+}
