@@ -1,5 +1,5 @@
-// One connection of a client: requests one after another, and the answer to the present one. For server.cpp,
-// the only file that sees Boost.
+// One connection of a client: requests one after another, and the answer to the present one. For connection.cpp
+// and server.cpp, the only files that see Boost.
 #pragma once
 
 #include "serve/http/server.h"
