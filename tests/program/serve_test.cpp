@@ -11,11 +11,16 @@ using namespace redline::test;
 namespace {
 
 // Serves the model until `use` has returned, which gets the port once requests are answered; then a signal
-// ends it.
-Outcome serve(std::vector<std::string> arguments, const std::function<void(uint16_t)>& use) {
+// ends it. A shell runs `before`, if there is any, and becomes the server.
+Outcome serve(std::vector<std::string> arguments, const std::function<void(uint16_t)>& use,
+              const std::string& before = {}) {
     Launch what;
     what.arguments = {program(), "serve", "--port", "0", "--device", "cpu"};
     what.arguments.insert(what.arguments.end(), arguments.begin(), arguments.end());
+    if (!before.empty()) {
+        const std::string script = before + "\nexec \"$0\" \"$@\"";
+        what.arguments.insert(what.arguments.begin(), {"/bin/sh", "-c", script});
+    }
     what.signal = SIGTERM;
     what.interrupt_when = [&use](const std::string& out) {
         const size_t colon = out.rfind(':');
@@ -104,6 +109,26 @@ TEST_CASE("serve: the log file has a line for each request, and one that is full
     const size_t told = full.err.find("lines of the log of accesses /dev/full are lost");
     CHECK(told != full.err.npos);
     CHECK(full.err.find("are lost", told + 50) == full.err.npos);
+}
+
+TEST_CASE("serve: where no more files can be open idle connections make room, which is said once") {
+    int while_full = 0, later = 0;
+    const Outcome outcome = serve(
+        {"-m", chain_model()},
+        [&](uint16_t port) {
+            std::vector<HttpConnection> idle;
+            for (int i = 0; i < 80; ++i) idle.emplace_back(port);
+            while_full = http_get(port, "/health").status;
+            idle.clear();
+            later = http_get(port, "/health").status;
+        },
+        "ulimit -n 60");
+    CHECK_MESSAGE(outcome.code == 0, outcome.err);
+    CHECK(while_full == 200);
+    CHECK(later == 200);
+    const size_t told = outcome.err.find("cannot accept another connection: Too many open files");
+    CHECK(told != outcome.err.npos);
+    CHECK(outcome.err.find("cannot accept", told + 1) == outcome.err.npos);
 }
 
 TEST_CASE("serve: what is wrong is said in one line, before the model is loaded") {

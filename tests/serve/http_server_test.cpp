@@ -1,7 +1,6 @@
 // The transport: keys, names, methods, limits, and clients that misbehave.
+#include "base/os/system.h"
 #include "served.h"
-
-#include <sys/resource.h>
 
 using namespace redline;
 using namespace redline::test;
@@ -170,17 +169,16 @@ TEST_CASE("http: clients that never finish a header or a body, or are idle, are 
     CHECK(comes_true([&] { return served.server->connections() == 0; }));
 }
 
-TEST_CASE("http: a thousand idle connections leave the server as it was, and the longest idle make room") {
-    rlimit files = {};
-    ::getrlimit(RLIMIT_NOFILE, &files);
-    files.rlim_cur = files.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &files);
-    Served served({}, with_limits({.connections = 600}));
+TEST_CASE("http: two thousand idle connections leave the server as it was, and the longest idle make room") {
+    // Both ends of a connection are files of this process.
+    const uint64_t count = std::min<uint64_t>(2000, (os::raise_open_files() - 100) / 2);
+    const uint32_t most = uint32_t(count * 3 / 4);
+    Served served({}, with_limits({.connections = most}));
     std::vector<HttpConnection> idle;
-    for (int i = 0; i < 1000; ++i) idle.emplace_back(served.port());
+    for (uint64_t i = 0; i < count; ++i) idle.emplace_back(served.port());
     CHECK(idle.back().open());
     CHECK(http_get(served.port(), "/health").status == 200);
-    CHECK(served.server->connections() <= 601);
+    CHECK(served.server->connections() <= most + 1);
     CHECK(idle[0].ends(5000));
     // The latest are still served.
     idle.back().send(http_text("GET", "/health"));
@@ -203,19 +201,6 @@ TEST_CASE("http: a client that reads nothing of a whole answer is cut after a ti
     slow.send(http_text("POST", "/v1/chat/completions", chat_body().dump()));
     CHECK(comes_true([&] { return served.answers.requests()->size() == 1; }));
     CHECK(comes_true([&] { return served.server->connections() == 0; }));
-}
-
-TEST_CASE("http: one that sends no more gets what costs nothing, and ends an answer that is computed") {
-    Served served;
-    HttpConnection quick(served.port());
-    quick.send(http_text("POST", "/tokenize", "{\"content\": \"ab\"}"));
-    quick.half_close();
-    CHECK(quick.read().body == "{\"tokens\":[3,4]}");
-    served.answers.script()->endless = true;
-    HttpConnection gone(served.port());
-    gone.send(http_text("POST", "/v1/chat/completions", chat_body().dump()));
-    gone.half_close();
-    CHECK(comes_true([&] { return served.answers.cancelled() == 1; }));
 }
 
 TEST_CASE("http: a stream that is silent gets comments, with its head if need be") {

@@ -325,6 +325,9 @@ int run_serve(const std::vector<std::string>& arguments) {
     if (usage) usage = check_several(serve, options);
     if (!usage) return fail(usage.error(), kUsage);
     serve.http.limits.body_bytes = uint64_t(serve.body_mib) << 20;
+    serve.http.note = [](const std::string& text) { say(text); };
+    // Each connection is one; many systems begin with 1024.
+    os::raise_open_files();
     if (!serve.key_file.empty()) {
         Result<std::vector<std::string>> keys = serve::read_keys(serve.key_file);
         if (!keys) return fail(keys.error());

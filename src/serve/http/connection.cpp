@@ -66,6 +66,9 @@ private:
     const HttpRequest request_;
 };
 
+// Less of a body is no progress: a byte now and then would hold a connection for ever.
+constexpr uint64_t kBodyStep = 4096;
+
 // Versions of Boost have texts of different types.
 template <typename View>
 std::string text_of(const View& view) {
@@ -199,11 +202,12 @@ void Connection::got_head(Fault fault) {
     if (parser_->is_done()) return begin_exchange();
     if (same_name(request_.header("Expect"), "100-continue")) push("HTTP/1.1 100 Continue\r\n\r\n");
     state_ = State::body;
+    body_mark_ = 0;
+    set_deadline(core_->limits.body);
     read_body();
 }
 
 void Connection::read_body() {
-    set_deadline(core_->limits.body);
     beast_http::async_read_some(socket_, buffer_, *parser_,
                                 then([](Connection& c, Fault fault, size_t) { c.got_body(fault); }));
 }
@@ -216,7 +220,14 @@ void Connection::got_body(Fault fault) {
     if (is_malformed(fault))
         return refuse(400, fmt::format("the body of the request is no HTTP: {}", fault.message()));
     if (fault) return close();
-    if (!parser_->is_done()) return read_body();
+    if (!parser_->is_done()) {
+        const uint64_t have = parser_->get().body().size();
+        if (have >= body_mark_ + kBodyStep) {
+            body_mark_ = have;
+            set_deadline(core_->limits.body);
+        }
+        return read_body();
+    }
     request_.body = std::move(parser_->get().body());
     begin_exchange();
 }
@@ -247,10 +258,21 @@ void Connection::look() {
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return watch();
     // The next request is here already, and hides whether the client stays: a write will tell.
     if (got > 0) return;
-    // One that only says that it sends no more gets answers that cost nothing.
+    if (got < 0) return cut();
     half_closed_ = true;
-    keeps_ = false;
-    if (got < 0 || !gone_.empty() || begun_) cut();
+    keeps_ = keeps_ && buffer_.size() > 0;
+    if (!gone_.empty()) probe();
+}
+
+// A client that is gone and one that only sends no more look alike until something is sent to them. An
+// interim answer, which clients of HTTP/1.1 pass over, is answered by a reset where nobody listens.
+void Connection::probe() {
+    if (old_) return cut();
+    if (begun_) return write(serial_, ping_);
+    push("HTTP/1.1 100 Continue\r\n\r\n");
+    socket_.async_wait(tcp::socket::wait_error, then([serial = serial_](Connection& c, Fault fault) {
+                           if (!fault && serial == c.serial_ && c.state_ == State::working) c.cut();
+                       }));
 }
 
 // Answers a header that is no request, and a body that does not end.
@@ -337,12 +359,9 @@ void Connection::finish(uint64_t serial) {
 }
 
 void Connection::when_gone(uint64_t serial, std::function<void()> work) {
-    if (serial != serial_ || state_ != State::working || half_closed_) {
-        work();
-        if (serial == serial_ && half_closed_) cut();
-        return;
-    }
+    if (serial != serial_ || state_ != State::working) return work();
     gone_.push_back(std::move(work));
+    if (half_closed_ && gone_.size() == 1) probe();
 }
 
 void Connection::count_tokens(uint64_t serial, uint64_t prompt, uint64_t generated) {

@@ -1,5 +1,5 @@
-// One connection of a client: requests one after another, and the answer to the present one. For connection.cpp
-// and server.cpp, the only files that see Boost.
+// One connection of a client: requests one after another, and the answer to the present one. For
+// connection.cpp and server.cpp, the only files that see Boost.
 #pragma once
 
 #include "serve/http/server.h"
@@ -52,6 +52,7 @@ public:
     HttpHandler& handler;
     const HttpLimits limits;
     std::function<void(const HttpAccess&)> log;
+    std::function<void(const std::string&)> note;
     tcp::acceptor acceptor{io};
     std::string host;
     uint16_t port = 0;
@@ -60,10 +61,12 @@ public:
 
 private:
     void accept();
-    void pause_accepting();
+    void accept_one();
+    void pause_accepting(const std::string& reason);
 
     std::mutex gate_;
     bool finished_ = false;  // nothing is posted any more
+    bool noted_ = false;
     asio::steady_timer pause_{io};
     asio::steady_timer last_{io};
     std::set<Connection*> all_;
@@ -110,6 +113,7 @@ private:
     void begin_exchange();
     void watch();
     void look();
+    void probe();
     void refuse(int status, const std::string& message);
     void cut();
     void complete();
@@ -134,6 +138,7 @@ private:
     boost::beast::flat_buffer buffer_;
     std::optional<beast_http::request_parser<beast_http::string_body>> parser_;
     HttpRequest request_;
+    uint64_t body_mark_ = 0;    // bytes of the body at its last progress
     bool keeps_ = true;         // the connection serves another request
     bool old_ = false;          // HTTP/1.0, which knows no chunks
     bool bodiless_ = false;     // HEAD

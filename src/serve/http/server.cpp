@@ -18,6 +18,8 @@ Status HttpCore::listen(const HttpOptions& options) {
     const tcp::endpoint endpoint = found.begin()->endpoint();
     acceptor.open(endpoint.protocol(), fault);
     if (!fault) acceptor.set_option(tcp::acceptor::reuse_address(true), fault);
+    if (!fault) acceptor.set_option(tcp::acceptor::enable_connection_aborted(true), fault);
+    if (!fault) acceptor.non_blocking(true, fault);
     if (!fault) acceptor.bind(endpoint, fault);
     if (!fault) acceptor.listen(asio::socket_base::max_listen_connections, fault);
     if (fault)
@@ -30,18 +32,35 @@ Status HttpCore::listen(const HttpOptions& options) {
 }
 
 void HttpCore::accept() {
-    acceptor.async_accept([core = shared_from_this()](Fault fault, tcp::socket socket) {
-        if (!core->acceptor.is_open()) return;
-        if (fault) return core->pause_accepting();
-        std::make_shared<Connection>(core, std::move(socket))->start();
-        core->accept();
+    acceptor.async_wait(tcp::acceptor::wait_read, [core = shared_from_this()](Fault) {
+        if (core->acceptor.is_open()) core->accept_one();
     });
 }
 
-// No more files can be open: an idle connection makes room, and the next try waits a moment.
-void HttpCore::pause_accepting() {
-    if (!idle_.empty()) idle_.front()->close();
-    pause_.expires_after(std::chrono::milliseconds(50));
+void HttpCore::accept_one() {
+    // One more would leave none that could make room.
+    if (all_.size() >= limits.connections && idle_.empty())
+        return pause_accepting(
+            fmt::format("all of the {} connections that may be open are busy; others wait until one ends",
+                        limits.connections));
+    Fault fault;
+    tcp::socket socket = acceptor.accept(fault);
+    const bool went = fault == asio::error::would_block || fault == asio::error::connection_aborted;
+    if (fault && !went)
+        return pause_accepting(
+            fmt::format("cannot accept another connection: {}; idle ones make room for it. A larger limit of "
+                        "open files lets more in: ulimit -n, or LimitNOFILE= of systemd",
+                        fault.message()));
+    if (!fault) std::make_shared<Connection>(shared_from_this(), std::move(socket))->start();
+    accept();
+}
+
+// An idle connection makes room, and the next try waits a moment.
+void HttpCore::pause_accepting(const std::string& reason) {
+    if (note && !std::exchange(noted_, true)) note(reason);
+    const bool room = !idle_.empty();
+    if (room) idle_.front()->close();
+    pause_.expires_after(std::chrono::milliseconds(room ? 1 : 50));
     pause_.async_wait([core = shared_from_this()](Fault fault) {
         if (!fault && core->acceptor.is_open()) core->accept();
     });
@@ -112,6 +131,7 @@ void HttpCore::close_all() {
 
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpOptions& options, HttpHandler& handler) {
     auto core = std::make_shared<HttpCore>(handler, options.limits);
+    core->note = options.note;
     RL_TRY(core->listen(options));
     return std::unique_ptr<HttpServer>(new HttpServer(std::move(core)));
 }

@@ -8,17 +8,18 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 
 namespace redline::serve {
 
 struct HttpLimits {
     uint32_t header_bytes = 32 << 10;
     uint64_t body_bytes = uint64_t(64) << 20;
-    uint32_t connections = 8192;             // the one that is idle the longest makes room
+    uint32_t connections = 8192;             // the one idle the longest makes room; with none, new ones wait
     uint64_t unread_bytes = 4 << 20;         // of a stream that the client does not read; more cuts it
     std::chrono::milliseconds idle{75000};   // between requests
     std::chrono::milliseconds head{15000};   // from the first byte of a header to its end
-    std::chrono::milliseconds body{30000};   // without any progress of a body
+    std::chrono::milliseconds body{30000};   // without 4 KiB more of a body
     std::chrono::milliseconds write{30000};  // without any progress of an answer
     std::chrono::milliseconds ping{15000};   // silence of a stream before a ping
 };
@@ -27,6 +28,8 @@ struct HttpOptions {
     std::string host = "127.0.0.1";
     uint16_t port = 8080;  // 0: any that is free
     HttpLimits limits = {};
+    // Is told once, on the thread of run(), why new connections wait.
+    std::function<void(const std::string&)> note = {};
 };
 
 // An exchange that has ended, for a log of accesses.
