@@ -26,9 +26,6 @@ Result<std::unique_ptr<ApiServer>> ApiServer::listen(const HttpOptions& options,
     std::unique_ptr<ApiServer> made(new ApiServer(access));
     made->http_ = RL_TRY(HttpServer::listen(options, made->entrance_));
     ApiServer* const server = made.get();
-    made->http_->set_log([server](const HttpAccess& access_line) {
-        if (server->log_) server->log_(access_line);
-    });
     made->network_ = std::thread([server] { server->http_->run(); });
     return made;
 }

@@ -19,8 +19,8 @@ public:
     std::string address() const { return http_->address(); }
     uint16_t port() const { return http_->port(); }
     uint64_t connections() const { return http_->connections(); }
-    // Before the first request that it is to see.
-    void set_log(std::function<void(const HttpAccess&)> log) { log_ = std::move(log); }
+    // The function is called on the thread of the network.
+    void set_log(std::function<void(const HttpAccess&)> log) { http_->set_log(std::move(log)); }
     // From here on requests are answered; `answering` has to outlive this. `threads`: for JSON, templates and
     // tokens.
     void open(ServedModel model, Answering& answering, unsigned threads);
@@ -51,7 +51,6 @@ private:
 
     const AccessOptions access_;
     Entrance entrance_;
-    std::function<void(const HttpAccess&)> log_;
     std::unique_ptr<Service> service_;
     std::unique_ptr<Router> router_;
     std::unique_ptr<HttpServer> http_;

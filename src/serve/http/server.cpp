@@ -150,7 +150,7 @@ uint16_t HttpServer::port() const {
 }
 
 void HttpServer::set_log(std::function<void(const HttpAccess&)> log) {
-    core_->log = std::move(log);
+    core_->post([core = core_, log = std::move(log)] { core->log = log; });
 }
 
 void HttpServer::run() {

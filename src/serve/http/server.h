@@ -54,7 +54,7 @@ public:
     // With the port that was chosen: "http://127.0.0.1:8080".
     std::string address() const;
     uint16_t port() const;
-    // Called on the thread of run().
+    // From any thread. The function is called on that of run(), for what ends from here on.
     void set_log(std::function<void(const HttpAccess&)> log);
 
     // Serves on this thread until stop().
