@@ -111,6 +111,41 @@ TEST_CASE("serve: the log file has a line for each request, and one that is full
     CHECK(full.err.find("are lost", told + 50) == full.err.npos);
 }
 
+TEST_CASE(
+    "serve: SIGHUP opens the log file again, and a file as large as files may be does not end the server") {
+    const std::string log = file("rotated.log"), moved = log + ".1";
+    const auto has_line = [](const std::string& path, const std::string& id) {
+        return has(std::filesystem::exists(path) ? read_file(path) : "", id);
+    };
+    const auto ask_until = [](uint16_t port, const std::string& id, const std::function<bool()>& done) {
+        for (int i = 0; i < 1000 && !done(); ++i) {
+            http_get(port, "/health", {"X-Request-Id: " + id});
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+    };
+    int status = 0;
+    const std::string number = file("server.pid");
+    const Outcome outcome = serve(
+        {"-m", chain_model(), "--log-file", log},
+        [&](uint16_t port) {
+            ask_until(port, "first", [&] { return has_line(log, "first"); });
+            std::filesystem::rename(log, moved);
+            ::kill(std::atoi(read_file(number).c_str()), SIGHUP);
+            ask_until(port, "second", [&] { return has_line(log, "second"); });
+            const std::string path = "/" + std::string(4000, 'a');
+            for (int i = 0; i < 10; ++i) status = http_get(port, path).status;
+        },
+        // Blocks of 512 bytes in some shells, of 1024 in others.
+        "echo $$ >" + number + "; ulimit -f 20");
+    CHECK_MESSAGE(outcome.code == 0, outcome.err);
+    CHECK(has_line(moved, "first"));
+    CHECK(has_line(log, "second"));
+    CHECK(status == 404);
+    const size_t told = outcome.err.find("are lost: File too large");
+    CHECK(told != outcome.err.npos);
+    CHECK(outcome.err.find("are lost", told + 50) == outcome.err.npos);
+}
+
 TEST_CASE("serve: where no more files can be open idle connections make room, which is said once") {
     int while_full = 0, later = 0;
     const Outcome outcome = serve(

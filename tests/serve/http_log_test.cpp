@@ -12,7 +12,17 @@ struct LogFile {
     std::string path =
         (std::filesystem::temp_directory_path() / fmt::format("redline_log_{}", ::getpid())).string();
     ~LogFile() { std::filesystem::remove(path); }
+    std::unique_ptr<server::AccessLog> open() const {
+        return server::AccessLog::open(path, false, [](const std::string& text) { FAIL_CHECK(text); })
+            .value();
+    }
 };
+
+size_t lines_of(const std::string& path) {
+    if (!std::filesystem::exists(path)) return 0;
+    const std::string text = read_file(path);
+    return size_t(std::count(text.begin(), text.end(), '\n'));
+}
 
 // A server that keeps what it would log.
 struct LoggedServer {
@@ -148,25 +158,58 @@ TEST_CASE("access log: lines are words or JSON, and no path can forge one") {
 
 TEST_CASE("access log: lines are appended, and a file that cannot be had is an error that names it") {
     LogFile file;
-    for (int i = 0; i < 2; ++i) {
-        server::AccessLog log = server::AccessLog::open(file.path, false).value();
-        CHECK(log.write(kAccess).ok());
-    }
-    const std::string text = read_file(file.path);
-    CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+    for (int i = 0; i < 2; ++i) file.open()->add(kAccess);
+    CHECK(lines_of(file.path) == 2);
     for (const char* path : {"/no/such/folder/log", "/tmp"}) {
-        const auto refused = server::AccessLog::open(path, false);
+        const auto refused = server::AccessLog::open(path, false, {});
         REQUIRE_FALSE(refused.ok());
         CHECK(mentions(refused.error().message, path));
         CHECK(mentions(refused.error().message, "--log-file"));
     }
 }
 
-TEST_CASE("access log: a full disk is told once") {
+TEST_CASE("access log: a file that was moved away keeps its lines, and further ones go to a new one") {
+    LogFile file, moved;
+    moved.path += ".1";
+    const auto log = file.open();
+    log->add(kAccess);
+    CHECK(comes_true([&] { return lines_of(file.path) == 1; }));
+    std::filesystem::rename(file.path, moved.path);
+    log->add(kAccess);
+    log->reopen();
+    log->add(kAccess);
+    CHECK(comes_true([&] { return lines_of(file.path) == 1; }));
+    CHECK(lines_of(moved.path) == 2);
+}
+
+TEST_CASE("access log: where the path leads nowhere any more lines go to the file that it was") {
+    LogFile folder;
+    std::filesystem::create_directory(folder.path);
+    std::atomic<int> told = 0;
+    auto log = server::AccessLog::open(folder.path + "/log", false, [&](const std::string& text) {
+                   told += mentions(text, "again: No such file") ? 1 : 100;
+               }).value();
+    const std::string moved = folder.path + ".1";
+    std::filesystem::rename(folder.path, moved);
+    log->reopen();
+    log->add(kAccess);
+    log.reset();
+    CHECK(told == 1);
+    CHECK(lines_of(moved + "/log") == 1);
+    std::filesystem::remove_all(moved);
+}
+
+TEST_CASE("access log: a full disk is told once, and once more after the file was opened again") {
     if (!std::filesystem::exists("/dev/full")) return;
-    server::AccessLog log = server::AccessLog::open("/dev/full", true).value();
-    const Status first = log.write(kAccess);
-    REQUIRE_FALSE(first.ok());
-    CHECK(mentions(first.error().message, "/dev/full"));
-    CHECK(log.write(kAccess).ok());
+    std::atomic<int> told = 0;
+    auto log = server::AccessLog::open("/dev/full", true, [&](const std::string& text) {
+                   told += mentions(text, "/dev/full") && mentions(text, "No space left") ? 1 : 100;
+               }).value();
+    log->add(kAccess);
+    CHECK(comes_true([&] { return told == 1; }));
+    log->add(kAccess);
+    log->reopen();
+    log->add(kAccess);
+    log.reset();
+    CHECK(told == 2);
 }

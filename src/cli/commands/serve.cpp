@@ -1,4 +1,5 @@
 // redline serve: answers over HTTP, to many at a time.
+#include "base/os/log_signals.h"
 #include "base/os/system.h"
 #include "cli/demo_model.h"
 #include "cli/options/chat_options.h"
@@ -14,6 +15,7 @@
 #include "serve/pool/pool_routes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -115,7 +117,7 @@ void add_server_options(Options& options, ServeOptions& serve) {
         [&serve](size_t index) { serve.reasoning_fields = index; });
     options.name("--log-file", "FILE",
                  "a line for each request is appended to this file: time, id, peer, method, path, status, "
-                 "bytes, seconds, tokens of the prompt and of the answer",
+                 "bytes, seconds, tokens of the prompt and of the answer. SIGHUP opens it again",
                  serve.log_file);
     options.flag("--log-json", "lines of --log-file are JSON", serve.log_json);
 }
@@ -172,25 +174,39 @@ serve::ServedModel served_model(const ServeOptions& serve, const Model& model, u
     return served;
 }
 
-Result<std::optional<serve::AccessLog>> access_log(const ServeOptions& serve) {
-    std::optional<serve::AccessLog> log;
-    if (!serve.log_file.empty()) log = RL_TRY(serve::AccessLog::open(serve.log_file, serve.log_json));
+std::atomic<bool> log_is_to_reopen = false;  // set by SIGHUP
+
+// Null without --log-file.
+Result<std::unique_ptr<serve::AccessLog>> access_log(const ServeOptions& serve) {
+    std::unique_ptr<serve::AccessLog> log;
+    if (serve.log_file.empty()) return log;
+    os::ignore_file_size_signals();
+    log = RL_TRY(
+        serve::AccessLog::open(serve.log_file, serve.log_json, [](const std::string& text) { say(text); }));
+    os::on_hang_up([](int) { log_is_to_reopen = true; });
     return log;
 }
 
-void log_access(const serve::HttpAccess& access, std::optional<serve::AccessLog>& file) {
+void log_access(const serve::HttpAccess& access, serve::AccessLog* file) {
     say_detail(fmt::format("{} {} {}, {} bytes in {:.3f} s", access.method, for_terminal(access.path),
                            access.status == 0 ? "cancelled" : fmt::format("{}", access.status), access.bytes,
                            access.seconds));
-    if (!file) return;
-    if (const Status written = file->write(access); !written) say(written.error().message);
+    if (file) file->add(access);
 }
 
-// Returns once a signal has come.
-void await_signal(const ServeOptions& serve, const Interrupts& interrupts,
+// Returns once a signal has come that ends the server.
+void await_signal(const ServeOptions& serve, const Interrupts& interrupts, serve::AccessLog* log,
                   const std::function<uint64_t()>& running) {
     constexpr std::chrono::milliseconds kLook(50);
-    while (!interrupts.raised()) std::this_thread::sleep_for(kLook);
+    const bool terminal = is_terminal(os::kStandardError);
+    while (!interrupts.raised()) {
+        if (log && log_is_to_reopen.exchange(false)) {
+            // A terminal that is closed sends the same signal, and nobody is left who could end the server.
+            if (terminal && !is_terminal(os::kStandardError)) break;
+            log->reopen();
+        }
+        std::this_thread::sleep_for(kLook);
+    }
     const uint64_t answers = running();
     say(answers == 0
             ? std::string("the server ends")
@@ -201,8 +217,8 @@ constexpr std::chrono::seconds kWritten(5);  // for the ends of answers to reach
 
 // Waits for a signal, and lets the answers under way end.
 void serve_until_signal(const ServeOptions& serve, serve::ApiServer& server, serve::Scheduler& scheduler,
-                        const Interrupts& interrupts) {
-    await_signal(serve, interrupts, [&] { return scheduler.statistics().running(); });
+                        const Interrupts& interrupts, serve::AccessLog* log) {
+    await_signal(serve, interrupts, log, [&] { return scheduler.statistics().running(); });
     server.drain();
     scheduler.drain(std::chrono::seconds(serve.drain_seconds));
     server.close(kWritten);
@@ -214,10 +230,10 @@ unsigned request_threads() {
 
 Result<int> serve_model(ServeOptions& serve, const Options& options) {
     // The server writes to the file until it has ended.
-    std::optional<serve::AccessLog> log = RL_TRY(access_log(serve));
+    const std::unique_ptr<serve::AccessLog> log = RL_TRY(access_log(serve));
     const std::unique_ptr<serve::ApiServer> server =
         RL_TRY(serve::ApiServer::listen(serve.http, serve.access));
-    server->set_log([&log](const serve::HttpAccess& access) { log_access(access, log); });
+    server->set_log([&log](const serve::HttpAccess& access) { log_access(access, log.get()); });
     const Interrupts interrupts;
     LoadedModel loaded = RL_TRY(inspect_model(serve.model));
     const Model& model = *loaded.model;
@@ -239,7 +255,7 @@ Result<int> serve_model(ServeOptions& serve, const Options& options) {
     server->open(served_model(serve, model, context), answering, request_threads());
     say(fmt::format("{} answers at {}: {} requests at a time, {} tokens each", model_name(serve, model),
                     server->address(), serve.scheduler.parallel, context));
-    serve_until_signal(serve, *server, *scheduler, interrupts);
+    serve_until_signal(serve, *server, *scheduler, interrupts, log.get());
     return out.finish();
 }
 
@@ -262,7 +278,7 @@ Result<std::vector<serve::OfferedModel>> models_of(const std::string& folder) {
 }
 
 Result<int> serve_models(ServeOptions& serve, const Options& options) {
-    std::optional<serve::AccessLog> log = RL_TRY(access_log(serve));
+    const std::unique_ptr<serve::AccessLog> log = RL_TRY(access_log(serve));
     std::vector<serve::OfferedModel> models = RL_TRY(models_of(serve.folder));
     const size_t count = models.size();
     serve.writer.notes = &terminal_notes();
@@ -284,14 +300,14 @@ Result<int> serve_models(ServeOptions& serve, const Options& options) {
     });
     const std::unique_ptr<serve::ApiServer> server =
         RL_TRY(serve::ApiServer::listen(serve.http, serve.access));
-    server->set_log([&log](const serve::HttpAccess& access) { log_access(access, log); });
+    server->set_log([&log](const serve::HttpAccess& access) { log_access(access, log.get()); });
     const Interrupts interrupts;
     server->open(serve::pool_routes(pool), request_threads());
     Output out;
     out.write(fmt::format("listening on {}\n", server->address()));
     say(fmt::format("{} models of {} answer at {}, {} of them at a time", count, serve.folder,
                     server->address(), std::min<size_t>(count, serve.models_most)));
-    await_signal(serve, interrupts, [&pool] { return pool.in_use(); });
+    await_signal(serve, interrupts, log.get(), [&pool] { return pool.in_use(); });
     pool.drain(std::chrono::seconds(serve.drain_seconds));
     server->close(kWritten);
     return out.finish();

@@ -54,8 +54,13 @@ std::string access_line(const HttpAccess& access, int64_t time, bool json) {
                        access.seconds, count(access.prompt_tokens), count(access.generated_tokens));
 }
 
-Result<AccessLog> AccessLog::open(const std::string& path, bool json) {
-    constexpr unsigned kPermissions = 0640;  // addresses of clients are not for everyone
+// Addresses of clients are not for everyone.
+static constexpr unsigned kPermissions = 0640;
+
+// Lines of a minute at some thousand requests per second.
+static constexpr size_t kMostWaiting = size_t(16) << 20;
+
+Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::string& path, bool json, Tell tell) {
     std::error_code fault;
     os::FileHandle file = os::FileHandle::open(path, os::OpenMode::append, fault, kPermissions);
     if (fault)
@@ -63,20 +68,84 @@ Result<AccessLog> AccessLog::open(const std::string& path, bool json) {
             "cannot append to the log of accesses {}: {}; --log-file takes a file in a folder that "
             "this user may write to",
             path, fault.message());
-    return AccessLog(std::move(file), path, json);
+    std::unique_ptr<AccessLog> log(new AccessLog(std::move(file), path, json, std::move(tell)));
+    log->writer_ = std::thread([made = log.get()] { made->loop(); });
+    return log;
 }
 
-Status AccessLog::write(const HttpAccess& access) {
+AccessLog::~AccessLog() {
+    {
+        const std::lock_guard lock(mutex_);
+        ending_ = true;
+    }
+    changed_.notify_one();
+    writer_.join();
+}
+
+void AccessLog::add(const HttpAccess& access) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
-    std::string line =
+    const std::string line =
         access_line(access, std::chrono::duration_cast<std::chrono::milliseconds>(now).count(), json_);
-    if (torn_) line.insert(line.begin(), '\n');
+    {
+        const std::lock_guard lock(mutex_);
+        overrun_ = overrun_ || waiting_.size() + line.size() > kMostWaiting;
+        if (waiting_.size() + line.size() <= kMostWaiting) waiting_ += line;
+    }
+    changed_.notify_one();
+}
+
+void AccessLog::reopen() {
+    {
+        const std::lock_guard lock(mutex_);
+        old_ = waiting_.size();
+        reopens_ = true;
+    }
+    changed_.notify_one();
+}
+
+void AccessLog::loop() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        changed_.wait(lock, [this] { return ending_ || reopens_ || !waiting_.empty(); });
+        if (ending_ && !reopens_ && waiting_.empty()) return;
+        std::string lines = std::exchange(waiting_, {});
+        const size_t old = std::exchange(old_, 0);
+        const bool reopens = std::exchange(reopens_, false), overrun = std::exchange(overrun_, false);
+        lock.unlock();
+        if (reopens) {
+            write(lines.substr(0, old));
+            lines.erase(0, old);
+            open_again();
+        }
+        write(std::move(lines));
+        if (overrun) lost("they come faster than the disk takes them");
+        lock.lock();
+    }
+}
+
+void AccessLog::open_again() {
     std::error_code fault;
-    file_.write(std::as_bytes(std::span(line)), fault);
+    os::FileHandle file = os::FileHandle::open(path_, os::OpenMode::append, fault, kPermissions);
+    if (fault)
+        return tell_(fmt::format(
+            "cannot open the log of accesses {} again: {}; lines still go to the file that it was", path_,
+            fault.message()));
+    file_ = std::move(file);
+    torn_ = told_ = false;
+}
+
+void AccessLog::write(std::string lines) {
+    if (lines.empty()) return;
+    if (torn_) lines.insert(lines.begin(), '\n');
+    std::error_code fault;
+    file_.write(std::as_bytes(std::span(lines)), fault);
     torn_ = bool(fault);
-    if (!fault || told_) return {};
-    told_ = true;
-    return error("lines of the log of accesses {} are lost: {}; the server goes on", path_, fault.message());
+    if (fault) lost(fault.message());
+}
+
+void AccessLog::lost(const std::string& why) {
+    if (std::exchange(told_, true)) return;
+    tell_(fmt::format("lines of the log of accesses {} are lost: {}; the server goes on", path_, why));
 }
 
 }  // namespace redline::serve
