@@ -137,6 +137,7 @@ TEST_CASE("access log: what is no request, and a client that goes, are lines, to
     const server::HttpAccess second = logged.line(1);
     CHECK(second.status == 0);
     CHECK(second.prompt_tokens > 0u);
+    CHECK(second.peer.starts_with("127.0.0.1:"));
 }
 
 TEST_CASE("access log: lines are words or JSON, and no path can forge one") {

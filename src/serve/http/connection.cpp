@@ -69,6 +69,15 @@ private:
 // Less of a body is no progress: a byte now and then would hold a connection for ever.
 constexpr uint64_t kBodyStep = 4096;
 
+std::string peer_of(const tcp::socket& socket) {
+    Fault fault;
+    const tcp::endpoint end = socket.remote_endpoint(fault);
+    if (fault) return {};
+    const std::string address = end.address().to_string();
+    return end.address().is_v6() ? fmt::format("[{}]:{}", address, end.port())
+                                 : fmt::format("{}:{}", address, end.port());
+}
+
 // Versions of Boost have texts of different types.
 template <typename View>
 std::string text_of(const View& view) {
@@ -86,6 +95,7 @@ bool is_malformed(const Fault& fault) {
 void Connection::start() {
     Fault unimportant;
     socket_.set_option(tcp::no_delay(true), unimportant);
+    peer_ = peer_of(socket_);
     core_->add(*this);
     read_request();
 }
@@ -291,18 +301,8 @@ void Connection::cut() {
 void Connection::log_access() {
     if (!core_->log) return;
     access_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - since_).count();
-    access_.peer = peer();
+    access_.peer = peer_;
     core_->log(access_);
-}
-
-// Empty where the connection is broken already.
-std::string Connection::peer() const {
-    Fault fault;
-    const tcp::endpoint end = socket_.remote_endpoint(fault);
-    if (fault) return {};
-    const std::string address = end.address().to_string();
-    return end.address().is_v6() ? fmt::format("[{}]:{}", address, end.port())
-                                 : fmt::format("{}:{}", address, end.port());
 }
 
 std::string Connection::head_text(const HttpReply& reply, std::optional<uint64_t> length) const {

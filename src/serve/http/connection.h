@@ -128,10 +128,10 @@ private:
     void set_deadline(std::chrono::milliseconds time);
     void expired();
     std::string head_text(const HttpReply& reply, std::optional<uint64_t> length) const;
-    std::string peer() const;
 
     std::shared_ptr<HttpCore> core_;
     tcp::socket socket_;
+    std::string peer_;  // at the beginning: a connection that is broken has none any more
     asio::steady_timer timer_{core_->io};
     uint64_t deadline_ = 0;  // number of the last one set
     State state_ = State::idle;
