@@ -32,7 +32,10 @@ DecodeSpeed decode_speed(const LoadedModel& loaded, const Session& session, cons
     if (!plan || generation.steps == 0) return speed;
     const uint64_t mean_context = generation.context_sum / generation.steps;
     const Cost one = step_cost(plan.value(), {1, 1, mean_context});
-    speed.gb_per_second = double(one.weight_bytes + one.cache_bytes) * speed.tokens_per_second * 1e-9;
+    // A guess that was right is read together with the token before it.
+    const uint64_t reads = generation.steps - generation.accepted;
+    speed.gb_per_second =
+        double(one.weight_bytes + one.cache_bytes) * per_second(reads, generation.decode_seconds) * 1e-9;
     speed.share_of_file = double(one.weight_bytes) / double(loaded.model->gguf().file_bytes());
     return speed;
 }

@@ -45,6 +45,7 @@ Options declare(ChatOptions& chat) {
     options.word_is("--model");
     add_remote_options(options, chat.model.remote);
     add_sampling_options(options, chat.conversation.sampling);
+    add_speculation_options(options, chat.speculation);
     add_voice_options(options);
     options.example("redline chat model.gguf");
     options.example("redline chat model.gguf -sys \"Answer briefly.\" --temp 0 < questions.txt");
@@ -61,7 +62,8 @@ Result<int> chat_with(ChatOptions& chat, const Options& options) {
     LineReader reader;
     std::optional<SessionPlace> place = RL_TRY(find_session_place(chat.session, reader));
     if (!place) return kFailed;
-    std::unique_ptr<ChatModel> chat_model = RL_TRY(ChatModel::inspect(chat.model, chat.writer));
+    std::unique_ptr<ChatModel> chat_model =
+        RL_TRY(ChatModel::inspect(chat.model, chat.writer, chat.speculation));
     const auto take_defaults = [&options](const Model& model, SamplerOptions& sampler) {
         return take_file_defaults(options, model.gguf().metadata(), sampler);
     };
@@ -76,6 +78,7 @@ Result<int> chat_with(ChatOptions& chat, const Options& options) {
     sampler.seed =
         RL_TRY(make_sampler(model, sampler, conversation.sampling.ignore_eos, chat_model->context)).seed();
     Session session = RL_TRY(chat_model->open());
+    conversation.generate.drafter = chat_model->guesses.speculation.get();
     say_detail(fmt::format("{}, seed {}", chat_model->writer->description(), sampler.seed));
     Conversation begun(std::move(session), *chat_model->writer, std::move(conversation));
     if (chat.escapes) chat.system = unescape(chat.system);
@@ -98,6 +101,7 @@ int run_chat(const std::vector<std::string>& arguments) {
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     if (chat.list_formats) return list_formats();
     Status usage = settle_device(chat.model);
+    if (usage) usage = settle(chat.speculation);
     if (usage) usage = check_options(chat.conversation.sampling.sampler);
     if (!usage) return fail(usage.error(), kUsage);
     if (chat.conversation.sampling.unread) return fail(*chat.conversation.sampling.unread);

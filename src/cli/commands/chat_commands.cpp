@@ -290,7 +290,8 @@ Status Talk::exchange_model(const std::string& path) {
     ModelOptions wanted = model_->options;
     wanted.model = path;
     wanted.unnamed = false;
-    std::unique_ptr<ChatModel> next = RL_TRY(ChatModel::inspect(wanted, options_.writer));
+    std::unique_ptr<ChatModel> next =
+        RL_TRY(ChatModel::inspect(wanted, options_.writer, options_.speculation));
     SamplerOptions sampler = options_.conversation.sampling.sampler;
     sampler.seed = conversation_.options().sampling.sampler.seed;
     RL_TRY(defaults_(*next->loaded.model, sampler));
@@ -308,9 +309,11 @@ Status Talk::exchange_model(const std::string& path) {
             return error("{}; the one before cannot be loaded again: {}", session.error().message,
                          back.error().message);
         conversation_.reopen(std::move(back).value(), *model_->writer);
+        conversation_.options().generate.drafter = model_->guesses.speculation.get();
         return session.error();
     }
     conversation_.reopen(std::move(session).value(), *next->writer);
+    conversation_.options().generate.drafter = next->guesses.speculation.get();
     sampling.constraint = std::move(constraint);
     model_ = std::move(next);
     sampling.sampler = sampler;

@@ -13,9 +13,11 @@
 namespace redline::cli {
 
 Result<std::unique_ptr<ChatModel>> ChatModel::inspect(const ModelOptions& options,
-                                                      const ChatWriterOptions& writer) {
+                                                      const ChatWriterOptions& writer,
+                                                      const SpeculationOptions& speculation) {
     auto made = std::make_unique<ChatModel>();
     made->options = options;
+    made->speculation = speculation;
     made->loaded = RL_TRY(inspect_model(options));
     made->writer = RL_TRY(ChatWriter::create(*made->loaded.model, writer));
     // The context that fits shows when the device is opened, after the model before this one is gone.
@@ -27,13 +29,15 @@ Result<std::unique_ptr<ChatModel>> ChatModel::inspect(const ModelOptions& option
 Result<Session> ChatModel::open() {
     if (options.context == 0) context = RL_TRY(choose_context(loaded, options));
     note_demo_model(options);
-    RL_TRY(place_model(loaded, options, context));
-    Session session = RL_TRY(open_session(loaded, options, context));
+    RL_TRY(place_model(loaded, options, context, speculation.outputs()));
+    Session session = RL_TRY(open_session(loaded, options, context, speculation.outputs()));
     rescue_from_loss(session, loaded, options);
+    guesses = RL_TRY(open_speculation(speculation, options, session));
     return session;
 }
 
 void ChatModel::unload() {
+    guesses = {};
     loaded.model->unload();
     loaded.device.backend.reset();
 }

@@ -5,6 +5,7 @@
 #include "cli/commands/chat_session.h"
 #include "cli/conversation.h"
 #include "cli/options/model_options.h"
+#include "cli/options/speculation_options.h"
 #include "cli/terminal/answer_view.h"
 #include "host/loaded_model.h"
 
@@ -13,6 +14,7 @@ namespace redline::cli {
 struct ChatOptions {
     ModelOptions model;
     ConversationOptions conversation;
+    SpeculationOptions speculation;
     ChatWriterOptions writer;
     std::string system;
     std::string session;  // a file; empty: none
@@ -27,11 +29,15 @@ struct ChatModel {
     LoadedModel loaded;
     std::optional<ChatWriter> writer;
     uint64_t context = 0;
+    SpeculationOptions speculation;
+    OpenSpeculation guesses;
 
     // All but the weights, so that what is wrong is said early.
     static Result<std::unique_ptr<ChatModel>> inspect(const ModelOptions& options,
-                                                      const ChatWriterOptions& writer);
-    // Loads the weights and opens a session. It can be done again after unload().
+                                                      const ChatWriterOptions& writer,
+                                                      const SpeculationOptions& speculation);
+    // Loads the weights and opens a session, whose answers `guesses` may hasten. It can be done again after
+    // unload().
     Result<Session> open();
     void unload();
     std::string name() const;  // short, for the line of figures

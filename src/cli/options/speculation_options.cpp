@@ -10,7 +10,6 @@ void add_speculation_options(Options& options, SpeculationOptions& speculation) 
         "before, or by a smaller model (-md); auto: by both, as long as that pays (default: none; with -md "
         "auto)",
         [&speculation](size_t i) { speculation.type = SpeculationType(i); });
-    options.common("guess several tokens at a time: none, auto, ngram-simple, ...");
     options.name("-md --model-draft --spec-draft-model", "FILE",
                  "a smaller model of the same vocabulary that guesses", speculation.draft_model);
     options.number("--spec-draft-n-max", "tokens of a guess at most", speculation.most, 1, kMostDrafted);
