@@ -92,4 +92,10 @@ TEST_CASE("bench: a share above all of what was measured is no number, in any fo
     CHECK(has(cli::report_record(cli::BenchFormat::csv, record, true), "\"132.0\",\"100.0\",,"));
     record.bandwidth = 200e9;
     CHECK(has(cli::report_record(cli::BenchFormat::md, record, true), "|  132.00 |    66 % |"));
+    // A table of steps by their rows has other columns.
+    record.of_one_row = 2.5;
+    CHECK(has(cli::report_record(cli::BenchFormat::md, record, true), "|       2.50 |"));
+    CHECK(has(cli::report_head(cli::BenchFormat::md, record), "| of one row |"));
+    CHECK(parse_json(cli::report_record(cli::BenchFormat::json, record, true).substr(1))["of_one_row"] ==
+          2.5);
 }

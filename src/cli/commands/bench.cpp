@@ -124,6 +124,14 @@ Options declare(BenchOptions& bench) {
                  "without -m a table of cases",
                  bench.ops);
     options.common("time operations one by one");
+    options.flag("--rows",
+                 "steps of 1 to 128 rows, each as a multiple of one row's time and with its share of the "
+                 "bandwidth: what several users, guesses and short prompts cost",
+                 [&bench] {
+                     bench.by_rows = true;
+                     bench.prompts = kStepRows;
+                     bench.generations = {0};
+                 });
     options.number("--soak",
                    "read so many tokens one by one, once with replayed steps and once with steps that are "
                    "launched anew, and compare the logits of each; 0: do not",
@@ -379,7 +387,9 @@ private:
                         record.generation = test.generation;
                         RL_TRY(measure(loaded, model, record));
                         if (interrupts_.raised()) return interrupts_.code();
-                        if (first_) out_.write(report_head(options_.format));
+                        if (options_.by_rows) set_of_one_row(record);
+                        if (first_ || (options_.by_rows && record.prompt == 1))
+                            out_.write((first_ ? "" : "\n") + report_head(options_.format, record));
                         if (!out_.write(report_record(options_.format, record, first_))) return kDone;
                         first_ = false;
                         above_ |= is_above(record.bandwidth_share());
@@ -413,6 +423,12 @@ private:
         return record;
     }
 
+    // The step of one row comes first.
+    void set_of_one_row(BenchRecord& record) {
+        if (record.prompt == 1) one_row_ns_ = record.mean_ns();
+        record.of_one_row = record.mean_ns() / one_row_ns_;
+    }
+
     Status measure(const LoadedModel& loaded, ModelOptions model, BenchRecord& record) {
         model.batch = uint32_t(record.batch);
         model.cache = record.cache;
@@ -437,6 +453,7 @@ private:
     Output out_;
     bool first_ = true;            // nothing is reported yet
     bool above_ = false;           // see kAboveNote
+    double one_row_ns_ = 0.0;      // with --rows
     std::set<std::string> tuned_;  // variants of kernels that were measured
 };
 
@@ -445,6 +462,10 @@ Status check_kind(const Options& options, const BenchOptions& bench) {
     for (const std::string_view name : {"--device", "--gpu-layers", "--n-gpu-layers", "--main-gpu",
                                         "--cpu-moe", "--n-cpu-moe", "--override-tensor"})
         if (bench.devices && options.given(name)) return error("--devices measures all: leave {} out", name);
+    for (const std::string_view name :
+         {"--n-prompt", "--n-gen", "--prompt-gen", "--batch-size", "--ops", "--soak"})
+        if (bench.by_rows && options.given(name))
+            return error("{} means nothing with --rows: leave it out", name);
     if (!bench.ops && !bench.soak) {
         if (list_tests(bench).empty())
             return error("there is nothing to measure: -p, -n and -pg name no tokens");

@@ -23,7 +23,8 @@ struct BenchOptions {
     bool warmup = true;
     bool devices = false;  // every one that can be used
     bool ops = false;
-    uint64_t soak = 0;  // steps
+    bool by_rows = false;  // a table of steps by their rows
+    uint64_t soak = 0;     // steps
     BenchFormat format = BenchFormat::md;
     ModelOptions common;  // device, level, fusing
 
@@ -65,6 +66,7 @@ struct BenchRecord {
     std::vector<std::string> tuned;   // variants of kernels that are not their defaults
     bool kept_awake = false;          // the device, while it waited for the CPU
     double longest_submission = 0.0;  // seconds that the device was kept busy at once; 0: unknown
+    double of_one_row = 0.0;          // with --rows: its time as a multiple of that of one row
 
     int64_t tokens() const { return prompt + generation; }
     std::string test_name() const;  // "pp512 @ d4096"
@@ -86,7 +88,10 @@ constexpr const char* kAboveNote =
     "\"above\": faster than the rate that was measured for the device, as where caches hold what is read, so "
     "that there is no share of it to give";
 
-std::string report_head(BenchFormat format);
+// The rows of steps that --rows measures.
+inline const std::vector<int64_t> kStepRows = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32, 48, 64, 96, 128};
+
+std::string report_head(BenchFormat format, const BenchRecord& first);
 // `first`: no record was reported before.
 std::string report_record(BenchFormat format, const BenchRecord& record, bool first);
 std::string report_tail(BenchFormat format);

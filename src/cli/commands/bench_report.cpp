@@ -111,6 +111,7 @@ static Json to_json(const BenchRecord& r) {
             {"bandwidth_gb_per_s", r.bandwidth * 1e-9},
             {"bandwidth_share", share_json(r.bandwidth_share())},
             {"expected_ts", r.expected},
+            {"of_one_row", r.of_one_row > 0.0 ? Json(r.of_one_row) : Json(nullptr)},
             {"gflop_per_s", r.gflop_per_second()},
             {"logits_hash", fmt::format("{:016x}", r.logits_hash)},
             {"peak_memory", r.peak_memory},
@@ -131,7 +132,14 @@ static std::string csv_line(const std::vector<std::string>& fields) {
     return fmt::format("{}\n", fmt::join(fields, ","));
 }
 
+static std::string rows_line(const BenchRecord& r) {
+    return fmt::format("| {:>4} | {:>9.3f} | {:>10.2f} | {:>9.1f} | {:>7.1f} | {:>7} | {:>8.1f} |\n",
+                       r.prompt, r.mean_ns() * 1e-6, r.of_one_row, r.mean_ts(), r.gb_per_second(),
+                       share_text(r.bandwidth_share()), r.gflop_per_second());
+}
+
 static std::string md_line(const BenchRecord& r) {
+    if (r.of_one_row > 0.0) return rows_line(r);
     const std::string rate = fmt::format("{:.2f} ± {:.2f}", r.mean_ts(), r.stddev_ts());
     return fmt::format(
         "| {:<30} | {:>12} | {:<8} | {:>7} | {:>5} | {:>16} | {:>20} | {:>7.2f} | {:>7} | "
@@ -141,7 +149,16 @@ static std::string md_line(const BenchRecord& r) {
         r.gflop_per_second());
 }
 
-std::string report_head(BenchFormat format) {
+static std::string rows_head(const BenchRecord& r) {
+    return fmt::format("{} on {} ({}), {} tokens in the cache\n\n", r.model_type,
+                       r.device_id + (r.has_split ? "+cpu" : ""), r.device, r.depth) +
+           fmt::format("| {:>4} | {:>9} | {:>10} | {:>9} | {:>7} | {:>7} | {:>8} |\n", "rows", "ms",
+                       "of one row", "t/s", "GB/s", "of peak", "GFLOP/s") +
+           fmt::format("| {:->3}: | {:->8}: | {:->9}: | {:->8}: | {:->6}: | {:->6}: | {:->7}: |\n", "", "",
+                       "", "", "", "", "");
+}
+
+std::string report_head(BenchFormat format, const BenchRecord& first) {
     switch (format) {
         case BenchFormat::json:
             return "[";
@@ -156,6 +173,7 @@ std::string report_head(BenchFormat format) {
         case BenchFormat::md:
             break;
     }
+    if (first.of_one_row > 0.0) return rows_head(first);
     return fmt::format(
                "| {:<30} | {:>12} | {:<8} | {:>7} | {:>5} | {:>16} | {:>20} | {:>7} | {:>7} | {:>8} |\n",
                "model", "file", "device", "threads", "cache", "test", "t/s", "GB/s", "of peak", "GFLOP/s") +
