@@ -372,7 +372,11 @@ TEST_CASE("models: the list has the model, and others are not found") {
     CHECK(list["has_more"] == false);
     CHECK(http_get(served.port(), "/v1/models/tiny").status == 200);
     CHECK(http_get(served.port(), "/v1/models/other").status == 404);
-    CHECK(served.post("/v1/embeddings", {{"input", "x"}}).status == 501);
+    for (const char* path : {"/v1/embeddings", "/embeddings", "/embedding"}) {
+        const HttpGot got = served.post(path, {{"input", "x"}});
+        CHECK(got.status == 501);
+        CHECK(mentions(got.body, "embeddings are not computed"));
+    }
 }
 
 TEST_CASE("metrics: counters have llama-server's names and vLLM's, and histograms add up") {

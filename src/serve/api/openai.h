@@ -11,7 +11,7 @@ void answer_chat(Service& service, const ExchangePtr& exchange);        // /v1/c
 void answer_completion(Service& service, const ExchangePtr& exchange);  // /v1/completions
 void answer_models(Service& service, const ExchangePtr& exchange);  // /v1/models, also for Anthropic's client
 void answer_model(Service& service, const ExchangePtr& exchange);   // /v1/models/{id}
-void refuse_embeddings(Service& service, const ExchangePtr& exchange);  // /v1/embeddings
+void refuse_embeddings(Service& service, const ExchangePtr& exchange);  // /v1/embeddings, /embedding
 
 // The chat that a request of this API asks for, to be answered or only to be written.
 Result<ChatCall> read_chat_call(const Json& body, const Service& service);

@@ -25,6 +25,7 @@ constexpr ApiEndpoint kEndpoints[] = {
     {"POST", "/v1/completions", answer_completion},
     {"POST", "/v1/embeddings", refuse_embeddings},
     {"POST", "/embeddings", refuse_embeddings},
+    {"POST", "/embedding", refuse_embeddings},
     {"POST", "/v1/responses", answer_responses},
     {"POST", "/v1/responses/input_tokens", answer_response_tokens},
     {"POST", "/v1/messages", answer_messages, Family::anthropic},

@@ -253,9 +253,9 @@ constexpr std::pair<std::string_view, PoolEndpoint> kWhole[] = {
     {"/api/ps", list_running},
     {"/api/version", tell_version},
 };
-constexpr std::string_view kRefused[] = {"/v1/embeddings",  "/embeddings", "/api/embed",
-                                         "/api/embeddings", "/api/pull",   "/api/push",
-                                         "/api/create",     "/api/copy",   "/api/delete"};
+constexpr std::string_view kRefused[] = {"/v1/embeddings",  "/embeddings", "/embedding", "/api/embed",
+                                         "/api/embeddings", "/api/pull",   "/api/push",  "/api/create",
+                                         "/api/copy",       "/api/delete"};
 
 Handler handler_of(ModelPool& pool, const ApiEndpoint& endpoint) {
     const std::string_view path = endpoint.path;
