@@ -324,6 +324,9 @@ TEST_CASE("chat: a prompt that the context has no room for is refused with the n
     CHECK(problem["type"] == "exceed_context_size_error");
     CHECK(problem["n_ctx"] == 4096);
     CHECK(problem["n_prompt_tokens"].get<int>() > 5000);
+    // Words by which clients know that the conversation has to be shortened.
+    for (const char* known : {"prompt is too long", "exceeds the available context size"})
+        CHECK(mentions(problem["message"].get<std::string>(), known));
     CHECK(served.answers.requests()->empty());
     Json streamed = long_one;
     streamed["stream"] = true;

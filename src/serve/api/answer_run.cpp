@@ -231,9 +231,12 @@ std::optional<Problem> too_long(const Service& service, std::span<const Token> p
     const uint64_t context = service.served.context;
     if (prompt.size() < context) return {};
     return Problem{
-        .message = fmt::format("the prompt has {} tokens, and the context of {} has no room for it and an "
-                               "answer: a shorter prompt fits, or a server with a larger -c",
-                               prompt.size(), context),
+        // Clients shorten a conversation, or begin another, where they read "prompt is too long" (Anthropic's
+        // words) or "exceeds the available context size" (llama-server's).
+        .message =
+            fmt::format("the prompt is too long: with {} tokens and an answer it exceeds the available "
+                        "context size of {} tokens; a shorter one fits, or a server with a larger -c",
+                        prompt.size(), context),
         .type = "exceed_context_size_error",
         .prompt_tokens = prompt.size(),
         .context = context};
