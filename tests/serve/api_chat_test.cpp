@@ -25,6 +25,17 @@ std::string joined(const std::vector<Json>& all, const char* member, size_t choi
     return text;
 }
 
+// The grammar that this request gets lets the whole of this text be its answer.
+bool is_allowed(Served& served, const Json& body, const std::string& text) {
+    const HttpGot got = served.post(kChat, body);
+    REQUIRE_MESSAGE(got.status == 200, got.body);
+    const std::shared_ptr<Constraint> constraint = served.answers.last().constraint;
+    REQUIRE(constraint);
+    for (const Token token : served.model.tokenizer().encode(text, {.add_special = false}))
+        if (!constraint->accept(token)) return false;
+    return constraint->complete();
+}
+
 }  // namespace
 
 TEST_CASE("chat: a whole answer has the members that clients read") {
@@ -143,6 +154,27 @@ TEST_CASE("chat: tool_choice none offers nothing, and required holds the answer 
     CHECK(served.post(kChat, chat_body({{"tools", kWeather}, {"tool_choice", {{"name", "other"}}}})).status ==
           400);
     CHECK(served.post(kChat, chat_body({{"tool_choice", "required"}})).status == 400);
+}
+
+TEST_CASE("chat: a call that is required follows references within each function's parameters") {
+    Served served;
+    // Pydantic writes models within models so. Both functions have a definition of the same name.
+    Json tools = Json::array();
+    for (const char* type : {"integer", "string"})
+        tools.push_back(
+            {{"type", "function"},
+             {"function",
+              {{"name", fmt::format("f{}", tools.size())},
+               {"parameters",
+                {{"type", "object"},
+                 {"properties", {{"p", {{"$ref", "#/$defs/P"}}}}},
+                 {"required", {"p"}},
+                 {"$defs", {{"P", {{"type", type}, {"minimum", 1}, {"maximum", 5}, {"maxLength", 3}}}}}}}}}});
+    const Json body = chat_body({{"tools", tools}, {"tool_choice", "required"}});
+    CHECK(is_allowed(served, body, R"({"name":"f0","arguments":{"p":4}})"));
+    CHECK(is_allowed(served, body, R"({"name":"f1","arguments":{"p":"abc"}})"));
+    CHECK_FALSE(is_allowed(served, body, R"({"name":"f0","arguments":{"p":"abc"}})"));
+    CHECK_FALSE(is_allowed(served, body, R"({"name":"f1","arguments":{"p":4}})"));
 }
 
 TEST_CASE("chat: reasoning is apart from the answer, and its tokens are counted") {
@@ -264,8 +296,37 @@ TEST_CASE("chat: answers follow a schema where one is given, strictly where that
         const Json named = {{"name", "x"}, {"schema", held}, {"strict", strict}};
         CHECK(with({{"type", "json_schema"}, {"json_schema", named}}).status == (strict ? 400 : 200));
     }
-    CHECK(served.post(kChat, chat_body({{"tools", kWeather}, {"response_format", {{"type", "json_object"}}}}))
-              .status == 400);
+    CHECK(served.post(kChat, chat_body({{"tools", kWeather}, {"grammar", "root ::= \"a\""}})).status == 400);
+}
+
+TEST_CASE("chat: with functions and a schema the answer is a call or follows the schema") {
+    Served served;
+    const Json schema = {{"type", "object"},
+                         {"properties", {{"a", {{"$ref", "#/$defs/A"}}}}},
+                         {"required", {"a"}},
+                         {"$defs", {{"A", {{"type", "integer"}, {"minimum", 1}, {"maximum", 5}}}}}};
+    Json body =
+        chat_body({{"tools", kWeather},
+                   {"response_format",
+                    {{"type", "json_schema"}, {"json_schema", {{"name", "x"}, {"schema", schema}}}}}});
+    const std::string call = R"({"name":"weather","arguments":{"city":"Kiel"}})";
+    CHECK(is_allowed(served, body, R"({"a":4})"));
+    CHECK(is_allowed(served, body, call));
+    CHECK_FALSE(is_allowed(served, body, R"({"a":"Kiel"})"));
+    CHECK_FALSE(is_allowed(served, body, R"({"name":"other","arguments":{"city":"Kiel"}})"));
+    served.answers.script()->pieces = {"{\"a\"", ":4}"};
+    CHECK(served.posted(kChat, body)["choices"][0]["message"]["content"] == R"({"a":4})");
+    served.answers.script()->pieces = {call};
+    CHECK(served.posted(kChat, body)["choices"][0]["finish_reason"] == "tool_calls");
+    // A choice of tools decides between the two.
+    body["tool_choice"] = "required";
+    CHECK(is_allowed(served, body, call));
+    CHECK_FALSE(is_allowed(served, body, R"({"a":4})"));
+    body["tool_choice"] = "none";
+    CHECK(is_allowed(served, body, R"({"a":4})"));
+    CHECK_FALSE(is_allowed(served, body, call));
+    body = chat_body({{"tools", kWeather}, {"response_format", {{"type", "json_object"}}}});
+    CHECK(is_allowed(served, body, R"({"b":true})"));
 }
 
 TEST_CASE("chat: what is not honoured is refused by its name") {

@@ -199,8 +199,7 @@ Result<ChatCall> read_anthropic(const Json& body, const Service& service) {
     if (const Json* config = fields.find("output_config"); config && config->is_object()) {
         const Json* format = Fields(*config).find("format");
         if (format && format->is_object() && Fields(*format).has("schema"))
-            call.wishes.grammar =
-                RL_TRY(grammar_of((*format)["schema"], false, "output_config.format.schema"));
+            RL_TRY(hold_to_schema(call.wishes, (*format)["schema"], false, "output_config.format.schema"));
     }
     return call;
 }

@@ -101,7 +101,7 @@ Status read_ollama_options(const Json& body, const Service& service, Wishes& wis
     wishes.stream = RL_TRY(fields.flag("stream", true));
     RL_TRY(fields.refuse("images", "models read text alone here"));
     if (const Json* format = fields.find("format"); format && *format != "")
-        wishes.grammar = RL_TRY(grammar_of(*format == "json" ? Json::object() : *format, false, "format"));
+        RL_TRY(hold_to_schema(wishes, *format == "json" ? Json::object() : *format, false, "format"));
     if (RL_TRY(fields.flag("logprobs", false)))
         wishes.logprobs = int32_t(RL_TRY(fields.integer("top_logprobs", 0, 0, 20)));
     const Json* given = fields.find("options");

@@ -81,21 +81,30 @@ Status check_conversation(ChatCall& call) {
 
 namespace {
 
-// An answer that is nothing but the JSON of a call of one of the functions. parse_tool_calls() reads it for
-// all families.
+// A schema to be put into another one: its references count from its beginning ("#/$defs/City") there, too.
+Json part_of_schema(Json schema, std::string_view kind, size_t index) {
+    if (!schema.is_object() || schema.empty()) return {{"type", "object"}};
+    if (!schema.contains("$id")) schema["$id"] = fmt::format("{}:{}", kind, index);
+    return schema;
+}
+
+// An answer that is nothing but the JSON of a call of one of the functions, which parse_tool_calls() reads
+// for all families, or JSON of the schema, where there is one and no call is required.
 Result<std::string> call_grammar(const ChatCall& call) {
     Json any = Json::array();
     for (const Json& tool : call.tools) {
         const Json& function = tool["function"];
         const std::string name = function.value("name", "");
         if (!call.function.empty() && call.function != name) continue;
-        Json parameters = function.value("parameters", Json::object());
-        if (!parameters.is_object() || parameters.empty()) parameters = {{"type", "object"}};
+        Json parameters =
+            part_of_schema(function.value("parameters", Json::object()), "function", any.size());
         any.push_back({{"type", "object"},
                        {"properties", {{"name", {{"const", name}}}, {"arguments", std::move(parameters)}}},
                        {"required", {"name", "arguments"}},
                        {"additionalProperties", false}});
     }
+    if (call.choice != ChatCall::Choice::required)
+        any.push_back(part_of_schema(call.wishes.schema, "answer", 0));
     return grammar_of(any.size() == 1 ? any[0] : Json{{"anyOf", any}}, false, "tools");
 }
 
@@ -104,10 +113,11 @@ Result<std::string> call_grammar(const ChatCall& call) {
 Result<PreparedPrompt> prepare_chat(Service& service, ChatCall& call) {
     RL_TRY(check_conversation(call));
     if (call.choice == ChatCall::Choice::none) call.tools = nullptr;
-    if (!call.tools.empty() && !call.wishes.grammar.empty())
+    const bool by_schema = !call.wishes.schema.is_null();
+    if (!call.tools.empty() && !call.wishes.grammar.empty() && !by_schema)
         return error(
-            "tools and a grammar or response_format contradict each other, for such an answer can call nothing: "
-            "leave one of them out, or set tool_choice to none");
+            "tools and a grammar contradict each other, for such an answer can call nothing: leave one of them "
+            "out, or set tool_choice to none");
     ChatWriter writer = RL_TRY(service.writer(call.thinking, call.variables));
     Json messages = call.messages;
     std::string begun;
@@ -132,7 +142,7 @@ Result<PreparedPrompt> prepare_chat(Service& service, ChatCall& call) {
     prompt.parallel = call.parallel;
     if (!call.tools.empty())
         for (const Token token : tool_call_tokens(service.tokenizer())) prompt.shown.push_back(token);
-    if (!call.tools.empty() && call.choice == ChatCall::Choice::required)
+    if (!call.tools.empty() && (call.choice == ChatCall::Choice::required || by_schema))
         call.wishes.grammar = RL_TRY(call_grammar(call));
     return prompt;
 }

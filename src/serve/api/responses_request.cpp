@@ -96,7 +96,7 @@ Status check_response_tools(const Fields& fields) {
 }
 
 // text.format has what response_format has elsewhere, one level higher.
-Status read_text_format(const Fields& fields, std::string& grammar) {
+Status read_text_format(const Fields& fields, Wishes& wishes) {
     const Json* text = fields.find("text");
     const Json* format = text ? Fields(*text).find("format") : nullptr;
     if (!format) return {};
@@ -109,8 +109,7 @@ Status read_text_format(const Fields& fields, std::string& grammar) {
     if (type == "json_schema" && !schema) return error("text.format has no schema");
     const Json any = Json::object();
     const bool strict = RL_TRY(inner.flag("strict", false));
-    grammar = RL_TRY(grammar_of(type == "json_schema" ? *schema : any, strict, "text.format.schema"));
-    return {};
+    return hold_to_schema(wishes, type == "json_schema" ? *schema : any, strict, "text.format.schema");
 }
 
 }  // namespace
@@ -140,7 +139,7 @@ Result<ChatCall> read_response_call(const Json& body, const Service& service) {
             const Json holder = {{"reasoning_effort", *effort}};
             RL_TRY(read_reasoning(Fields(holder), call));
         }
-    RL_TRY(read_text_format(fields, call.wishes.grammar));
+    RL_TRY(read_text_format(fields, call.wishes));
     return call;
 }
 

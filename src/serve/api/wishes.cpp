@@ -37,7 +37,7 @@ Result<int64_t> first_of(const Fields& fields, std::initializer_list<const char*
 
 // {"type": "json_schema", "json_schema": {"schema": ..., "strict": true}}; llama-server has the schema beside
 // the type, too.
-Status read_response_format(const Fields& fields, std::string& grammar) {
+Status read_response_format(const Fields& fields, Wishes& wishes) {
     const Json* format = fields.find("response_format");
     if (!format) return {};
     if (!format->is_object()) return error("response_format is {}; it has to be an object", excerpt(*format));
@@ -46,8 +46,7 @@ Status read_response_format(const Fields& fields, std::string& grammar) {
     if (type == "text" || type.empty()) return {};
     if (type == "json_object") {
         const Json* schema = inner.find("schema");
-        grammar = RL_TRY(grammar_of(schema ? *schema : Json::object(), false, "response_format.schema"));
-        return {};
+        return hold_to_schema(wishes, schema ? *schema : Json::object(), false, "response_format.schema");
     }
     if (type != "json_schema")
         return error("response_format.type is \"{}\"; it has to be text, json_object or json_schema", type);
@@ -60,8 +59,7 @@ Status read_response_format(const Fields& fields, std::string& grammar) {
         strict = RL_TRY(named.flag("strict", false));
     }
     if (!schema) return error("response_format.json_schema has no schema");
-    grammar = RL_TRY(grammar_of(*schema, strict, "response_format.json_schema.schema"));
-    return {};
+    return hold_to_schema(wishes, *schema, strict, "response_format.json_schema.schema");
 }
 
 Status read_grammar(const Fields& fields, Wishes& wishes) {
@@ -70,18 +68,22 @@ Status read_grammar(const Fields& fields, Wishes& wishes) {
         const Json* value = fields.find(name);
         if (!value || *value == "") return {};
         given.emplace_back(name);
-        wishes.grammar = schema ? RL_TRY(grammar_of(*value, false, name)) : RL_TRY(fields.text(name));
+        if (schema) return hold_to_schema(wishes, *value, false, name);
+        wishes.grammar = RL_TRY(fields.text(name));
         return {};
     };
     RL_TRY(take("grammar", false));
     RL_TRY(take("guided_grammar", false));
     RL_TRY(take("json_schema", true));
     RL_TRY(take("guided_json", true));
-    std::string by_format;
+    Wishes by_format;
     RL_TRY(read_response_format(fields, by_format));
-    if (!by_format.empty()) given.emplace_back("response_format");
+    if (!by_format.grammar.empty()) given.emplace_back("response_format");
     if (given.size() > 1) return error("{} and {} are two grammars; give one", given[0], given[1]);
-    if (!by_format.empty()) wishes.grammar = by_format;
+    if (!by_format.grammar.empty()) {
+        wishes.grammar = by_format.grammar;
+        wishes.schema = by_format.schema;
+    }
     if (wishes.grammar.empty()) return {};
     const Result<Grammar> parsed = Grammar::parse(wishes.grammar);
     if (!parsed) return error("{}: {}", given[0], parsed.error().message);
@@ -91,14 +93,21 @@ Status read_grammar(const Fields& fields, Wishes& wishes) {
 }  // namespace
 
 Result<std::string> grammar_of(const Json& schema, bool strict, const std::string& where) {
-    // Some clients send the schema as a text that holds it.
-    const std::string text = schema.is_string()     ? schema.get<std::string>()
-                             : schema == Json(true) ? std::string("{}")
-                                                    : json_text(schema);
     std::vector<std::string> notes;
-    Result<std::string> grammar = grammar_of_schema(text, {&notes, strict});
+    Result<std::string> grammar = grammar_of_schema(json_text(schema), {&notes, strict});
     if (!grammar) return error("{}: {}", where, grammar.error().message);
     return grammar;
+}
+
+Status hold_to_schema(Wishes& wishes, const Json& schema, bool strict, const std::string& where) {
+    wishes.schema = schema == Json(true) ? Json::object() : schema;
+    if (schema.is_string()) {
+        Result<Json> written = parse_body(schema.get_ref<const std::string&>());
+        if (!written) return error("{} is a text that is no schema: {}", where, written.error().message);
+        wishes.schema = std::move(written).value();
+    }
+    wishes.grammar = RL_TRY(grammar_of(wishes.schema, strict, where));
+    return {};
 }
 
 Status read_stops(const Fields& fields, std::string_view name, std::vector<std::string>& stops) {

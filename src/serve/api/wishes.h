@@ -18,6 +18,7 @@ struct Wishes {
     uint32_t count = 1;     // answers
     bool cache_prompt = true;
     std::string grammar = {};  // GBNF; empty: none
+    Json schema = {};          // the one that the grammar was made from; null: none
     bool stream = false;
     bool usage_in_stream = false;
 };
@@ -26,8 +27,10 @@ struct Wishes {
 Result<Wishes> read_wishes(const Fields& fields, const Service& service);
 // The sampler's parameters alone.
 Status read_sampling(const Fields& fields, SamplerOptions& sampling);
-// A grammar for JSON by this schema; true: any object.
+// A grammar for JSON by this schema.
 Result<std::string> grammar_of(const Json& schema, bool strict, const std::string& where);
+// Holds the answer to this schema, which may also be a text that has it; true: any object.
+Status hold_to_schema(Wishes& wishes, const Json& schema, bool strict, const std::string& where);
 Status read_stops(const Fields& fields, std::string_view name, std::vector<std::string>& stops);
 
 // Members that one of these APIs knows and this server cannot honour; an error names the one that is set.
