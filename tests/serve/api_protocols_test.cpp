@@ -144,7 +144,8 @@ TEST_CASE("messages: conversations with calls and their results are written, and
         {"role": "assistant", "content": [{"type": "text", "text": "look"},
             {"type": "tool_use", "id": "t1", "name": "f", "input": {"x": 1}}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "nine"},
-            {"type": "text", "text": "and?"}]}])");
+            {"type": "text", "text": "and?"}]},
+        {"role": "system", "content": [{"type": "text", "text": "in Danish"}]}])");
     const Json body = message_body({{"system", {{{"type", "text"}, {"text", "be brief"}}}},
                                     {"messages", messages},
                                     {"tools", kAnthropicTools},
@@ -153,8 +154,8 @@ TEST_CASE("messages: conversations with calls and their results are written, and
     CHECK(got["stop_reason"] == "stop_sequence");
     CHECK(got["stop_sequence"] == "END");
     const std::string prompt = served.model.tokenizer().decode(served.answers.last().prompt, true);
-    for (const char* part :
-         {"system\nbe brief", "user\none", "assistant\nlook<tool_call>", "tool\nnine", "user\nand?"})
+    for (const char* part : {"system\nbe brief", "user\none", "assistant\nlook<tool_call>", "tool\nnine",
+                             "user\nand?", "system\nin Danish"})
         CHECK_MESSAGE(mentions(prompt, part), prompt);
     CHECK(served.posted("/v1/messages/count_tokens", body)["input_tokens"] ==
           served.answers.last().prompt.size());

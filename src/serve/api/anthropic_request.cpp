@@ -110,8 +110,8 @@ Status read_anthropic_messages(const Json& given, Json& messages) {
         if (!given[i].is_object()) return error("{} has to be an object with a role and a content", where);
         const Fields fields(given[i], where + ".");
         const std::string role = RL_TRY(fields.text("role"));
-        if (role != "user" && role != "assistant")
-            return error("{}.role is \"{}\"; it has to be user or assistant", where, role);
+        if (role != "user" && role != "assistant" && role != "system")
+            return error("{}.role is \"{}\"; it has to be user, assistant or system", where, role);
         const Json* content = fields.find("content");
         if (!content) return error("{} has no content", where);
         if (content->is_string()) {
