@@ -90,9 +90,8 @@ void answer_ollama_show(Service& service, const ExchangePtr& exchange) {
                           {"modified_at", rfc3339(served.created)}});
 }
 
-void answer_ollama_version(Service& service, const ExchangePtr& exchange) {
-    const std::string& build = service.served.build;
-    reply_json(exchange, {{"version", build.substr(build.find(' ') + 1)}});
+void answer_ollama_version(Service&, const ExchangePtr& exchange) {
+    reply_json(exchange, {{"version", kOllamaVersion}});
 }
 
 void refuse_ollama(Service&, const ExchangePtr& exchange) {

@@ -222,9 +222,8 @@ void tell_metrics(ModelPool& pool, const ExchangePtr& exchange) {
     exchange->reply(metrics_of(loaded));
 }
 
-void tell_version(ModelPool& pool, const ExchangePtr& exchange) {
-    const std::string& build = pool.options().build;
-    reply_json(exchange, {{"version", build.substr(build.find(' ') + 1)}});
+void tell_version(ModelPool&, const ExchangePtr& exchange) {
+    reply_json(exchange, {{"version", kOllamaVersion}});
 }
 
 void page(ModelPool&, const ExchangePtr& exchange) {
