@@ -156,6 +156,43 @@ TEST_CASE("chat: tool_choice none offers nothing, and required holds the answer 
     CHECK(served.post(kChat, chat_body({{"tool_choice", "required"}})).status == 400);
 }
 
+TEST_CASE(
+    "chat: tool_choice allowed_tools offers these functions alone, in the forms of chats and responses") {
+    Served served;
+    Json tools = kWeather;
+    tools.push_back(
+        {{"type", "function"}, {"function", {{"name", "clock"}, {"parameters", Json::object()}}}});
+    const Json named = Json::array({{{"type", "function"}, {"function", {{"name", "weather"}}}}});
+    const auto with = [&](const char* mode, const Json& some) {
+        return chat_body(
+            {{"tools", tools},
+             {"tool_choice",
+              {{"type", "allowed_tools"}, {"allowed_tools", {{"mode", mode}, {"tools", some}}}}}});
+    };
+    CHECK(served.post(kChat, with("auto", named)).status == 200);
+    CHECK_FALSE(served.answers.last().constraint);
+    const std::string prompt = served.model.tokenizer().decode(served.answers.last().prompt, true);
+    CHECK(mentions(prompt, "weather"));
+    CHECK_FALSE(mentions(prompt, "clock"));
+    CHECK(is_allowed(served, with("required", named), R"({"name":"weather","arguments":{"city":"Kiel"}})"));
+    CHECK_FALSE(is_allowed(served, with("required", named), R"({"name":"clock","arguments":{}})"));
+    const Json flat = {{"type", "allowed_tools"},
+                       {"mode", "required"},
+                       {"tools", Json::array({{{"type", "function"}, {"name", "f"}}})}};
+    CHECK(served
+              .post("/v1/responses", {{"input", "hi"},
+                                      {"tools", Json::array({{{"type", "function"}, {"name", "f"}}})},
+                                      {"tool_choice", flat}})
+              .status == 200);
+    CHECK(served.answers.last().constraint);
+    for (const Json& bad : {with("never", named), with("auto", Json::array()),
+                            with("auto", Json::array({{{"name", "other"}}}))}) {
+        const HttpGot got = served.post(kChat, bad);
+        CHECK(got.status == 400);
+        CHECK(mentions(got.body, "tool_choice"));
+    }
+}
+
 TEST_CASE("chat: a call that is required follows references within each function's parameters") {
     Served served;
     // Pydantic writes models within models so. Both functions have a definition of the same name.

@@ -7,6 +7,32 @@
 
 namespace redline::serve {
 
+// Leaves those of the functions that {"type": "allowed_tools", ...} names, whose members stand within another
+// "allowed_tools" in chats.
+static Status read_allowed_tools(const Fields& choice, ChatCall& call) {
+    const Json* within = choice.find("allowed_tools");
+    const Fields inner = within ? Fields(*within, "tool_choice.allowed_tools.") : choice;
+    const std::string mode = RL_TRY(inner.text("mode"));
+    if (mode != "auto" && mode != "required")
+        return error("{} is \"{}\"; it has to be auto or required", inner.path("mode"), mode);
+    if (mode == "required") call.choice = ChatCall::Choice::required;
+    const Json* named = inner.find("tools");
+    if (!named || !named->is_array() || named->empty())
+        return error("{} has to be a list of functions", inner.path("tools"));
+    Json allowed = Json::array();
+    for (const Json& each : *named) {
+        const Json* function = Fields(each).find("function");
+        const std::string name =
+            RL_TRY(Fields(function ? *function : each, inner.path("tools.")).text("name"));
+        for (const Json& tool : call.tools)
+            if (tool["function"]["name"] == name) allowed.push_back(tool);
+        if (!find_function(call.tools, name))
+            return error("tool_choice names the function \"{}\", which tools does not have", name);
+    }
+    call.tools = std::move(allowed);
+    return {};
+}
+
 Status read_tool_choice(const Fields& fields, ChatCall& call) {
     if (const Json* tools = fields.find("tools"); tools && !tools->empty())
         call.tools = RL_TRY(read_functions(*tools, "tools"));
@@ -19,6 +45,8 @@ Status read_tool_choice(const Fields& fields, ChatCall& call) {
         call.choice = ChatCall::Choice::none;
         return {};
     }
+    const Fields form(*choice, "tool_choice.");
+    if (RL_TRY(form.text("type")) == "allowed_tools") return read_allowed_tools(form, call);
     call.choice = ChatCall::Choice::required;
     if (word != "required") {
         const Json* inner = choice->is_object() ? Fields(*choice).find("function") : nullptr;
