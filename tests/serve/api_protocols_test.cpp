@@ -237,6 +237,32 @@ TEST_CASE("responses: items come in order, with constant ids and all indices") {
     CHECK_FALSE(mentions(got.body, "[DONE]"));
 }
 
+TEST_CASE("responses: probabilities of the text come where they are asked for, and none of the reasoning") {
+    Served served;
+    served.answers.script()->pieces = {"<think>", "hm", "</think>", "a", "b"};
+    const size_t tokens = served.model.tokenizer().encode("ab", {.add_special = false}).size();
+    for (const Json& wish :
+         {Json{{"top_logprobs", 2}}, Json{{"include", {"message.output_text.logprobs"}}}, Json::object()}) {
+        CAPTURE(wish.dump());
+        Json body = {{"input", "hi"}};
+        body.update(wish);
+        const Json whole = served.posted("/v1/responses", body);
+        const Json part = whole["output"][1]["content"][0];
+        CHECK(part["text"] == "ab");
+        REQUIRE(part["logprobs"].size() == (wish.empty() ? 0 : tokens));
+        if (!wish.empty())
+            CHECK(part["logprobs"][0]["top_logprobs"].size() == (wish.contains("top_logprobs") ? 2 : 0));
+        body["stream"] = true;
+        Json deltas = Json::array();
+        const std::vector<Json> all = events(served.post("/v1/responses", body).body);
+        for (const Json& event : all)
+            if (event["type"] == "response.output_text.delta")
+                for (const Json& each : event["logprobs"]) deltas.push_back(each);
+        CHECK(deltas == part["logprobs"]);
+        CHECK(all.back()["response"]["output"][1]["content"][0]["logprobs"] == part["logprobs"]);
+    }
+}
+
 TEST_CASE("responses: a whole answer, a cut one, a conversation of items, and what is refused") {
     Served served;
     served.answers.script()->reason = StopReason::max_tokens;

@@ -82,6 +82,12 @@ def streamed_calls():
     return calls_of(final).tool_calls[0].function.arguments
 
 
+def allowed_calls():
+    some = [{"type": "function", "function": {"name": "get_time"}}]
+    choice = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": some}}
+    return calls_of(chat(ASK_WEATHER, tools=[WEATHER, TIME], tool_choice=choice, max_tokens=100), "get_time").tool_calls
+
+
 def one_call_only():
     answer = chat(ASK_WEATHER, tools=[WEATHER], tool_choice="required", parallel_tool_calls=False, max_tokens=100)
     calls = calls_of(answer).tool_calls
@@ -167,7 +173,7 @@ def responded():
 
 
 def respond_stream(**more):
-    """The final object of the helper, which raises on any event that is out of order."""
+    """The final object of the helper, which raises on any event that is out of order, and on an answer that was cut."""
     with client.responses.stream(model=model, **more) as stream:
         events = list(stream)
         final = stream.get_final_response()
@@ -178,7 +184,7 @@ def respond_stream(**more):
 
 
 def responded_stream():
-    final = respond_stream(input="Say OK.", max_output_tokens=16)
+    final = respond_stream(input="Say OK.", max_output_tokens=200)
     assert final.output_text, final
     return final.output_text
 
@@ -218,6 +224,15 @@ def response_parsed():
     return answer.output_parsed
 
 
+def response_logprobs():
+    answer = client.responses.create(model=model, input="Say OK.", max_output_tokens=8, top_logprobs=2)
+    entries = answer.output[0].content[0].logprobs
+    assert 0 < len(entries) <= 8 and all(len(entry.top_logprobs) == 2 for entry in entries), answer
+    final = respond_stream(input="Say OK.", max_output_tokens=200, include=["message.output_text.logprobs"])
+    assert final.output[0].content[0].logprobs, final
+    return len(entries)
+
+
 def cancelled():
     stream = chat(stream=True, max_tokens=100000, extra_body={"ignore_eos": True})
     next(iter(stream))
@@ -254,6 +269,7 @@ check("stream, no usage unasked", no_usage_unasked)
 check("stream helper", helper)
 check("tools: two rounds", two_rounds)
 check("tools: named", lambda: calls_of(chat(ASK_WEATHER, tools=[TIME, WEATHER], tool_choice=named, max_tokens=100)))
+check("tools: allowed_tools", allowed_calls)
 check("tools: auto", automatic)
 check("tools: stream helper", streamed_calls)
 check("tools: parallel_tool_calls false", one_call_only)
@@ -274,6 +290,7 @@ check("responses: tools, two rounds", lambda: response_rounds(False))
 check("responses: tools, two rounds of streams", lambda: response_rounds(True))
 check("responses: tool_choice forms", response_choices)
 check("responses: parse", response_parsed)
+check("responses: logprobs", response_logprobs)
 check("cancel", cancelled)
 check("error: what is not honoured", lambda: raised(openai.BadRequestError, lambda: chat(extra_body={"echo": True}), "echo"))
 check("error: too long", too_long)

@@ -46,7 +46,7 @@ private:
     void piece(size_t index, AnswerPiece piece);
     void end(size_t index, AnswerEnd end);
     void take(size_t index, const std::vector<redline::AnswerPiece>& pieces,
-              std::vector<TokenLogprobs> logprobs, std::vector<Token> tokens);
+              std::vector<TokenLogprobs> logprobs, std::vector<Token> tokens, bool reasoning);
     void show(size_t index, bool reasoning, const std::string& text);
     void finish(size_t index, uint64_t reasoning_tokens, AnswerEnd end);
     void count() const;
@@ -125,10 +125,11 @@ void AnswerRun::piece(size_t index, AnswerPiece piece) {
     State& state = states_[index];
     const bool before = state.text->in_reasoning();
     state.text->push(piece.text);
-    if (before || state.text->in_reasoning()) state.reasoning_tokens += piece.tokens.size();
-    exchange_->post([self = shared_from_this(), index, pieces = std::exchange(state.fresh, {}),
+    const bool reasoning = before || state.text->in_reasoning();
+    if (reasoning) state.reasoning_tokens += piece.tokens.size();
+    exchange_->post([self = shared_from_this(), index, pieces = std::exchange(state.fresh, {}), reasoning,
                      piece = std::move(piece)]() mutable {
-        self->take(index, pieces, std::move(piece.logprobs), std::move(piece.tokens));
+        self->take(index, pieces, std::move(piece.logprobs), std::move(piece.tokens), reasoning);
     });
 }
 
@@ -137,13 +138,13 @@ void AnswerRun::end(size_t index, AnswerEnd end) {
     state.text->finish();
     exchange_->post([self = shared_from_this(), index, pieces = std::exchange(state.fresh, {}),
                      reasoning = state.reasoning_tokens, end = std::move(end)]() mutable {
-        self->take(index, pieces, {}, {});
+        self->take(index, pieces, {}, {}, false);
         self->finish(index, reasoning, std::move(end));
     });
 }
 
 void AnswerRun::take(size_t index, const std::vector<redline::AnswerPiece>& pieces,
-                     std::vector<TokenLogprobs> logprobs, std::vector<Token> tokens) {
+                     std::vector<TokenLogprobs> logprobs, std::vector<Token> tokens, bool reasoning) {
     if (failed_) return;
     State& state = states_[index];
     Choice& answer = answers_[index];
@@ -158,6 +159,9 @@ void AnswerRun::take(size_t index, const std::vector<redline::AnswerPiece>& piec
         else
             show(index, false, tools_.empty() ? each.text : state.watch.push(each.text));
     }
+    // Tokens of the marks of reasoning have no text, and are no part of the text that follows.
+    if (reasoning && !state.pending.empty())
+        listener_->piece(index, true, {}, std::exchange(state.pending, {}));
 }
 
 // The cost of an answer is known at its end only; until then its tokens are those that have a text.

@@ -80,10 +80,8 @@ public:
                std::span<const TokenLogprobs> logprobs) override {
         begin();
         Json delta = Json::object();
-        if (reasoning)
-            put_reasoning(facts_.service->served, delta, text);
-        else if (!text.empty())
-            delta["content"] = text;
+        if (reasoning && !text.empty()) put_reasoning(facts_.service->served, delta, text);
+        if (!reasoning && !text.empty()) delta["content"] = text;
         send(choice, delta, nullptr, logprobs);
     }
     void calls(size_t choice, const std::vector<ToolCall>& calls) override {

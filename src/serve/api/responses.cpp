@@ -1,5 +1,7 @@
 #include "serve/api/responses.h"
 
+#include <algorithm>
+
 namespace redline::serve {
 
 namespace {
@@ -63,11 +65,11 @@ public:
                 {"encrypted_content", nullptr},
                 {"status", status}};
     }
-    static Json text_part(const std::string& text) {
+    static Json text_part(const std::string& text, Json logprobs = Json::array()) {
         return {{"type", "output_text"},
                 {"text", text},
                 {"annotations", Json::array()},
-                {"logprobs", Json::array()}};
+                {"logprobs", std::move(logprobs)}};
     }
     static Json message_item(const std::string& id, const Json& content, const char* status) {
         return {
@@ -88,17 +90,23 @@ private:
 
 class WholeResponse final : public AnswerListener {
 public:
-    WholeResponse(ExchangePtr exchange, ResponseObject object)
-        : exchange_(std::move(exchange)), object_(std::move(object)) {}
+    WholeResponse(Service& service, ExchangePtr exchange, ResponseObject object)
+        : service_(service), exchange_(std::move(exchange)), object_(std::move(object)) {}
 
     void done(const std::vector<Choice>& answers) override {
         const Choice& answer = answers[0];
         Json output = Json::array();
         if (!answer.reasoning.empty())
             output.push_back(ResponseObject::reasoning_item(new_id("rs_"), answer.reasoning, "completed"));
-        if (!answer.content.empty() || answer.calls.empty())
+        if (!answer.content.empty() || answer.calls.empty()) {
+            // Tokens of the reasoning come first, and are no part of the text.
+            const std::span all = answer.logprobs;
+            Json logprobs = chat_logprobs(service_.tokenizer(),
+                                          all.subspan(std::min<size_t>(answer.reasoning_tokens, all.size())));
             output.push_back(ResponseObject::message_item(
-                new_id("msg_"), Json::array({ResponseObject::text_part(answer.content)}), "completed"));
+                new_id("msg_"), Json::array({ResponseObject::text_part(answer.content, std::move(logprobs))}),
+                "completed"));
+        }
         for (const ToolCall& call : answer.calls)
             output.push_back(
                 ResponseObject::call_item(new_id("fc_"), call, json_text(call.arguments), "completed"));
@@ -107,6 +115,7 @@ public:
     void failed(const Problem& problem) override { exchange_->reply(problem_reply(Family::openai, problem)); }
 
 private:
+    Service& service_;
     const ExchangePtr exchange_;
     const ResponseObject object_;
 };
@@ -114,20 +123,27 @@ private:
 // Items come one after another: each is added, filled in pieces, and done.
 class StreamedResponse final : public AnswerListener {
 public:
-    StreamedResponse(ExchangePtr exchange, ResponseObject object)
-        : exchange_(std::move(exchange)), object_(std::move(object)) {
+    StreamedResponse(Service& service, ExchangePtr exchange, ResponseObject object)
+        : service_(service), exchange_(std::move(exchange)), object_(std::move(object)) {
         exchange_->stream(sse_head(), kSsePing);
     }
 
-    void piece(size_t, bool reasoning, const std::string& text, std::span<const TokenLogprobs>) override {
+    void piece(size_t, bool reasoning, const std::string& text,
+               std::span<const TokenLogprobs> logprobs) override {
         begin();
+        Json entries = chat_logprobs(service_.tokenizer(), logprobs);
+        // The last tokens of a text may have none to show.
+        if (text.empty() && !reasoning && kind_ == Item::message) append(logprobs_, entries);
         if (text.empty()) return;
         open(reasoning ? Item::reasoning : Item::message);
         text_ += text;
         Json event = place();
         event["content_index"] = 0;
         event["delta"] = text;
-        if (!reasoning) event["logprobs"] = Json::array();
+        if (!reasoning) {
+            append(logprobs_, entries);
+            event["logprobs"] = std::move(entries);
+        }
         send(reasoning ? "response.reasoning_text.delta" : "response.output_text.delta", std::move(event));
     }
     void calls(size_t, const std::vector<ToolCall>& calls) override {
@@ -169,6 +185,7 @@ public:
 private:
     enum class Item : uint8_t { none, reasoning, message };
 
+    static void append(Json& all, const Json& more) { all.insert(all.end(), more.begin(), more.end()); }
     void send(const char* type, Json members) {
         Json event = {{"type", type}, {"sequence_number", sequence_++}};
         event.update(members);
@@ -205,10 +222,11 @@ private:
         event["content_index"] = 0;
         Json ended = event;
         ended["text"] = text_;
-        if (!reasoning) ended["logprobs"] = Json::array();
+        if (!reasoning) ended["logprobs"] = logprobs_;
         send(reasoning ? "response.reasoning_text.done" : "response.output_text.done", std::move(ended));
-        const Json part =
-            reasoning ? Json{{"type", "reasoning_text"}, {"text", text_}} : ResponseObject::text_part(text_);
+        const Json part = reasoning
+                              ? Json{{"type", "reasoning_text"}, {"text", text_}}
+                              : ResponseObject::text_part(text_, std::exchange(logprobs_, Json::array()));
         event["part"] = part;
         send("response.content_part.done", std::move(event));
         finish_item(reasoning ? ResponseObject::reasoning_item(item_, text_, "completed")
@@ -220,6 +238,7 @@ private:
         output_.push_back(item);
     }
 
+    Service& service_;
     const ExchangePtr exchange_;
     const ResponseObject object_;
     bool begun_ = false;
@@ -227,6 +246,7 @@ private:
     Item kind_ = Item::none;
     std::string item_;
     std::string text_;
+    Json logprobs_ = Json::array();  // of the text
     Json output_ = Json::array();
 };
 
@@ -240,9 +260,9 @@ void answer_responses(Service& service, const ExchangePtr& exchange) {
         ResponseObject object(body, service);
         std::unique_ptr<AnswerListener> listener;
         if (call.wishes.stream)
-            listener = std::make_unique<StreamedResponse>(exchange, std::move(object));
+            listener = std::make_unique<StreamedResponse>(service, exchange, std::move(object));
         else
-            listener = std::make_unique<WholeResponse>(exchange, std::move(object));
+            listener = std::make_unique<WholeResponse>(service, exchange, std::move(object));
         run_answers(service, exchange, prompt, call.wishes, std::move(listener));
         return {};
     };

@@ -1,5 +1,7 @@
 #include "serve/api/responses.h"
 
+#include <algorithm>
+
 namespace redline::serve {
 
 namespace {
@@ -130,7 +132,9 @@ Result<ChatCall> read_response_call(const Json& body, const Service& service) {
     call.wishes.max_tokens = RL_TRY(fields.integer("max_output_tokens", -1, 1, int64_t(1) << 40));
     call.wishes.stream = RL_TRY(fields.flag("stream", false));
     const int64_t top = RL_TRY(fields.integer("top_logprobs", 0, 0, 20));
-    if (top > 0) return error("top_logprobs is not supported here; POST /v1/chat/completions has it");
+    const std::vector<std::string> include = RL_TRY(fields.texts("include"));
+    if (top > 0 || std::ranges::find(include, "message.output_text.logprobs") != include.end())
+        call.wishes.logprobs = int32_t(top);
     RL_TRY(check_response_tools(fields));
     RL_TRY(read_tool_choice(fields, call));
     call.reasoning_budget = service.served.reasoning_budget;
