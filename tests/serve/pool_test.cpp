@@ -37,11 +37,18 @@ public:
             const std::lock_guard lock(mutex_);
             said_.push_back(text);
         };
-        pool.emplace(offered, options, [this](const OfferedModel& model) {
+        const auto open = [this](const OfferedModel& model) {
             ++loads;
             if (no_memory.exchange(false)) return OpenedModel{nullptr, {.status = 503, .message = "no room"}};
             return open_hosted(model, hosting_);
-        });
+        };
+        const auto check = [this](const OfferedModel& model, uint64_t held) {
+            ++checks;
+            Hosting hosting = hosting_;
+            if (budget > 0) hosting.host.memory = budget;
+            return check_hosted(model, hosting, held);
+        };
+        pool.emplace(offered, options, open, check);
         HttpOptions http;
         http.port = 0;
         server = must(ApiServer::listen(http, {}));
@@ -53,6 +60,9 @@ public:
         fs::remove_all(folder_);
     }
 
+    HttpGot post(const std::string& path, const Json& body) {
+        return http_post(server->port(), path, body.dump());
+    }
     HttpGot ask(const std::string& model, const Json& more = Json::object()) {
         return http_post(server->port(), "/v1/completions", body(model, more).dump());
     }
@@ -76,7 +86,8 @@ public:
         return said_;
     }
 
-    std::atomic<int> loads = 0;
+    std::atomic<int> loads = 0, checks = 0;
+    std::atomic<uint64_t> budget = 0;  // of the device, as models are checked; 0: what is free
     std::atomic<bool> no_memory = false;
     std::optional<ModelPool> pool;
     std::unique_ptr<ApiServer> server;
@@ -241,4 +252,126 @@ TEST_CASE("pool: at the end answers under way are completed, and requests that w
     CHECK(streamed.whole);
     CHECK(is_complete(streamed.body));
     CHECK(other.status == 503);
+}
+
+TEST_CASE("pool: the loaded model stays where the one that is wanted cannot be loaded in its place") {
+    Pooled served;
+    CHECK(served.ask("a").status == 200);
+    const HttpGot corrupt = served.ask("corrupt");
+    CHECK(corrupt.status == 400);
+    CHECK(has(corrupt.body, "corrupt.gguf"));
+    CHECK(served.get("/v1/models/corrupt")["status"]["failed"] == true);
+    CHECK(served.state(0) == "loaded");
+    served.budget = 1000;
+    const HttpGot large = served.ask("b");
+    CHECK(large.status == 503);
+    CHECK(has(large.body, "all that other models leave when they are unloaded"));
+    CHECK(served.state(0) == "loaded");
+    CHECK(served.loads == 1);
+    // With the memory there the same request swaps them.
+    served.budget = 0;
+    CHECK(served.ask("b").status == 200);
+    CHECK(served.state(0) == "unloaded");
+    CHECK(served.loads == 2);
+    CHECK(served.checks == 3);
+}
+
+TEST_CASE("pool: a model that finds no memory closes no other one where that would not help") {
+    PoolOptions two;
+    two.most = 2;
+    Pooled served(two);
+    CHECK(served.ask("a").status == 200);
+    CHECK(comes_true([&] { return served.pool->in_use() == 0; }));
+    served.no_memory = true;
+    served.budget = 1000;
+    CHECK(served.ask("b").status == 503);
+    CHECK(served.state(0) == "loaded");
+    CHECK(served.loads == 2);
+}
+
+TEST_CASE("pool: llama-server's paths load and unload models") {
+    Pooled served;
+    CHECK(read_json(served.post("/models/load", {{"model", "b"}}).body) == Json{{"success", true}});
+    CHECK(served.get("/models")["data"][1]["status"]["value"] == "loaded");
+    CHECK(served.post("/models/load", {{"model", "b"}}).status == 200);
+    CHECK(served.post("/models/load", {{"model", "corrupt"}}).status == 400);
+    CHECK(served.post("/models/load", {{"model", "gpt-4"}}).status == 404);
+    CHECK(served.post("/models/unload", {{"model", "gpt-4"}}).status == 404);
+    CHECK(read_json(served.post("/models/unload", {{"model", "b"}}).body) == Json{{"success", true}});
+    CHECK(comes_true([&] { return served.state(1) == "unloaded"; }));
+    CHECK(served.said().back() == "b is unloaded: a request asked for that");
+    // The next request loads it again, and it stays.
+    CHECK(served.ask("b").status == 200);
+    CHECK(served.ask("b").status == 200);
+    CHECK(served.loads == 2);
+}
+
+TEST_CASE("pool: a model that is asked to go completes its answers before") {
+    Pooled served;
+    const std::unique_ptr<HttpConnection> running = served.stream("a", 4000);
+    CHECK(served.post("/models/unload", {{"model", "a"}}).status == 200);
+    const HttpGot streamed = running->read();
+    CHECK(streamed.whole);
+    CHECK(is_complete(streamed.body));
+    CHECK(comes_true([&] { return served.state(0) == "unloaded"; }));
+}
+
+TEST_CASE("pool: keep_alive of Ollama's requests says how long a model stays") {
+    Pooled served;
+    const auto chat = [&](const Json& keep, bool empty) {
+        Json body = {{"model", "a"}, {"stream", false}, {"options", {{"num_predict", 2}}}};
+        body["messages"] = Json::array();
+        if (!empty) body["messages"].push_back({{"role", "user"}, {"content", "a"}});
+        if (!keep.is_null()) body["keep_alive"] = keep;
+        return served.post("/api/chat", body);
+    };
+    const auto expires = [&]() -> std::string { return served.get("/api/ps")["models"][0]["expires_at"]; };
+    // An empty one loads; without keep_alive the model stays as long as --idle-unload says, here forever.
+    const HttpGot load = chat({}, true);
+    CHECK_MESSAGE(load.status == 200, load.body);
+    CHECK(read_json(load.body)["done_reason"] == "load");
+    CHECK(served.state(0) == "loaded");
+    const int64_t now = seconds_now();
+    CHECK(expires() > rfc3339(now + int64_t(90) * 365 * 86400));
+    CHECK(chat("1h30m", false).status == 200);
+    CHECK(expires() > rfc3339(now + 5000));
+    CHECK(expires() < rfc3339(now + 9000));
+    CHECK(chat(-1, false).status == 200);
+    CHECK(expires() > rfc3339(now + int64_t(90) * 365 * 86400));
+    CHECK(chat("later", false).status == 400);
+    CHECK(served.state(0) == "loaded");
+    CHECK(chat(0, false).status == 200);
+    CHECK(comes_true([&] { return served.state(0) == "unloaded"; }));
+    // A request to unload loads nothing.
+    const HttpGot unload = chat("0s", true);
+    CHECK(read_json(unload.body)["done_reason"] == "unload");
+    CHECK(read_json(served.post("/api/generate", {{"model", "a"}, {"keep_alive", 0}}).body)["done_reason"] ==
+          "unload");
+    CHECK(served.loads == 1);
+    CHECK(chat(0.05, true).status == 200);
+    CHECK(comes_true([&] { return served.state(0) == "unloaded"; }));
+    CHECK(served.loads == 2);
+}
+
+TEST_CASE("api: keep_alive has seconds or a duration, and below 0 means forever") {
+    const auto read = [](const Json& value) { return read_keep_alive(Fields(std::as_const(value))); };
+    const auto milliseconds = [&](const Json& keep) -> int64_t {
+        const Json body = {{"keep_alive", keep}};
+        return must(read(body)).value_or(std::chrono::milliseconds(-1)).count();
+    };
+    CHECK(milliseconds(300) == 300000);
+    CHECK(milliseconds("5m") == 300000);
+    CHECK(milliseconds("1h0.5m2s") == 3632000);
+    CHECK(milliseconds("250ms") == 250);
+    CHECK(milliseconds("60") == 60000);
+    CHECK(milliseconds("+1s") == 1000);
+    CHECK(milliseconds(0) == 0);
+    CHECK(milliseconds(nullptr) == -1);
+    for (const Json& forever : {Json(-1), Json("-1"), Json("-5m"), Json(1e300)})
+        CHECK(milliseconds(forever) == kForever.count());
+    for (const Json& wrong : {Json("x"), Json(""), Json("5m3"), Json("5 m"), Json("1..5s"), Json("-"),
+                              Json(true), Json::array()}) {
+        const Json body = {{"keep_alive", wrong}};
+        CHECK_FALSE(read(body).ok());
+    }
 }

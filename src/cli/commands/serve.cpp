@@ -291,13 +291,16 @@ Result<int> serve_models(ServeOptions& serve, const Options& options) {
                                  }};
     serve::PoolOptions wishes;
     wishes.most = serve.models_most;
-    wishes.idle = std::chrono::seconds(serve.idle_seconds);
+    if (serve.idle_seconds > 0) wishes.idle = std::chrono::seconds(serve.idle_seconds);
     wishes.threads = request_threads();
     wishes.build = hosting.served.build;
     wishes.say = [](const std::string& text) { say(text); };
-    serve::ModelPool pool(std::move(models), wishes, [&hosting](const serve::OfferedModel& offered) {
-        return serve::open_hosted(offered, hosting);
-    });
+    serve::ModelPool pool(
+        std::move(models), wishes,
+        [&hosting](const serve::OfferedModel& offered) { return serve::open_hosted(offered, hosting); },
+        [&hosting](const serve::OfferedModel& offered, uint64_t held) {
+            return serve::check_hosted(offered, hosting, held);
+        });
     const std::unique_ptr<serve::ApiServer> server =
         RL_TRY(serve::ApiServer::listen(serve.http, serve.access));
     server->set_log([&log](const serve::HttpAccess& access) { log_access(access, log.get()); });

@@ -105,6 +105,19 @@ void answer_props(Service& service, const ExchangePtr& exchange) {
                           {"is_sleeping", false}});
 }
 
+void answer_model_load(Service&, const ExchangePtr& exchange) {
+    const Result<Json> body = parse_body(exchange->request().body);
+    if (!body) return reply_error(exchange, Family::openai, body.error());
+    reply_json(exchange, {{"success", true}});
+}
+
+void refuse_model_unload(Service&, const ExchangePtr& exchange) {
+    exchange->reply(
+        problem_reply(Family::openai,
+                      {.message = "this server keeps its model as long as it runs; one that was started with "
+                                  "--models unloads models"}));
+}
+
 void answer_slots(Service& service, const ExchangePtr& exchange) {
     const Statistics statistics = service.answers.statistics();
     Json all = Json::array();

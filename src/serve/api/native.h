@@ -13,6 +13,8 @@ void answer_template(Service& service, const ExchangePtr& exchange);  // /apply-
 void answer_health(Service& service, const ExchangePtr& exchange);
 void answer_props(Service& service, const ExchangePtr& exchange);
 void answer_slots(Service& service, const ExchangePtr& exchange);
+void answer_model_load(Service& service, const ExchangePtr& exchange);    // /models/load
+void refuse_model_unload(Service& service, const ExchangePtr& exchange);  // /models/unload
 void answer_metrics(Service& service, const ExchangePtr& exchange);
 // The metrics of several models, each with its name as a label.
 HttpReply metrics_of(std::span<const std::shared_ptr<Service>> models);

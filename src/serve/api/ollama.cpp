@@ -1,6 +1,7 @@
 // POST /api/chat and /api/generate
 #include "serve/api/ollama.h"
 
+#include "serve/api/keep_alive.h"
 #include "text/tokens/infill.h"
 
 #include <algorithm>
@@ -100,6 +101,7 @@ Status read_ollama_options(const Json& body, const Service& service, Wishes& wis
     wishes.sampling = service.served.sampling;
     wishes.stream = RL_TRY(fields.flag("stream", true));
     RL_TRY(fields.refuse("images", "models read text alone here"));
+    RL_TRY(read_keep_alive(fields));  // only a server of several models unloads one
     if (const Json* format = fields.find("format"); format && *format != "")
         RL_TRY(hold_to_schema(wishes, *format == "json" ? Json::object() : *format, false, "format"));
     if (RL_TRY(fields.flag("logprobs", false)))
@@ -135,27 +137,15 @@ Status read_think(const Fields& fields, ChatCall& call) {
     return {};
 }
 
-// A request without anything to answer loads the model, which is done here, or unloads it.
-bool answer_load(Service& service, const ExchangePtr& exchange, const Json& body, bool chat) {
-    const Json* keep = Fields(body).find("keep_alive");
-    const bool unload = keep && (*keep == 0 || *keep == "0" || *keep == "0s");
-    if (unload) {
-        exchange->reply(problem_reply(
-            Family::ollama,
-            {.message = "keep_alive 0 without a prompt asks to unload the model, which this server "
-                        "keeps as long as it runs"}));
-        return true;
-    }
-    Json out = {{"model", service.served.name},
-                {"created_at", rfc3339(seconds_now())},
-                {"done", true},
-                {"done_reason", "load"}};
-    if (chat)
-        out["message"] = {{"role", "assistant"}, {"content", ""}};
-    else
-        out["response"] = "";
-    reply_json(exchange, out);
-    return true;
+// The model is there as long as the server is.
+Status answer_load(Service& service, const ExchangePtr& exchange, const Fields& fields) {
+    const auto keep = RL_TRY(read_keep_alive(fields));
+    if (keep && keep->count() == 0)
+        return error(
+            "keep_alive 0 without a prompt asks to unload the model, which this server keeps as long "
+            "as it runs");
+    reply_load(exchange, service.served.name, "load");
+    return {};
 }
 
 void run_ollama(Service& service, const ExchangePtr& exchange, const PreparedPrompt& prompt,
@@ -204,17 +194,34 @@ Result<PreparedPrompt> generate_prompt(Service& service, const Fields& fields, C
 
 }  // namespace
 
+Result<bool> is_load_request(std::string_view path, const Json& body) {
+    const Fields fields(body);
+    if (path == "/api/generate")
+        return RL_TRY(fields.text("prompt")).empty() && RL_TRY(fields.text("suffix")).empty();
+    const Json* const messages = path == "/api/chat" ? fields.find("messages") : &body;
+    return !messages || messages->empty();
+}
+
+void reply_load(const ExchangePtr& exchange, const std::string& model, std::string_view reason) {
+    Json out = {{"model", model},
+                {"created_at", rfc3339(seconds_now())},
+                {"done", true},
+                {"done_reason", std::string(reason)}};
+    if (exchange->request().path == "/api/chat")
+        out["message"] = {{"role", "assistant"}, {"content", ""}};
+    else
+        out["response"] = "";
+    reply_json(exchange, out);
+}
+
 void answer_ollama_chat(Service& service, const ExchangePtr& exchange) {
     const auto begin = [&]() -> Status {
         const Json body = RL_TRY(parse_body(exchange->request().body));
         const Fields fields(body);
         ChatCall call;
-        const Json* messages = fields.find("messages");
-        if (!messages || messages->empty()) {
-            answer_load(service, exchange, body, true);
-            return {};
-        }
-        call.messages = *messages;
+        if (RL_TRY(is_load_request(exchange->request().path, body)))
+            return answer_load(service, exchange, fields);
+        call.messages = *fields.find("messages");
         RL_TRY(rename_members(call.messages));
         call.reasoning_budget = service.served.reasoning_budget;
         RL_TRY(read_ollama_options(body, service, call.wishes));
@@ -230,10 +237,8 @@ void answer_ollama_generate(Service& service, const ExchangePtr& exchange) {
     const auto begin = [&]() -> Status {
         const Json body = RL_TRY(parse_body(exchange->request().body));
         const Fields fields(body);
-        if (RL_TRY(fields.text("prompt")).empty() && RL_TRY(fields.text("suffix")).empty()) {
-            answer_load(service, exchange, body, false);
-            return {};
-        }
+        if (RL_TRY(is_load_request(exchange->request().path, body)))
+            return answer_load(service, exchange, fields);
         RL_TRY(fields.refuse("context", "a conversation is sent as messages to /api/chat"));
         RL_TRY(fields.refuse("template", "the model's is used, or none with raw"));
         ChatCall call;

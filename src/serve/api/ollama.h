@@ -17,6 +17,14 @@ void refuse_ollama(Service& service, const ExchangePtr& exchange);  // what chan
 // /api/version, and refuse servers that are too old for them (VS Code: before 0.6.4).
 inline constexpr const char* kOllamaVersion = "0.12.11";
 
+// True where /api/chat or /api/generate has nothing to answer: it asks to load the model, or to unload it.
+Result<bool> is_load_request(std::string_view path, const Json& body);
+// The answer to that; `reason` is "load" or "unload".
+void reply_load(const ExchangePtr& exchange, const std::string& model, std::string_view reason);
+
+// Seconds that stand for forever where a time has to be told.
+inline constexpr int64_t kCentury = int64_t(100) * 365 * 86400;
+
 // The model in Ollama's lists of models.
 Json ollama_entry(Service& service);
 // With a tag, as Ollama's names have one.

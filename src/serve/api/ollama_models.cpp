@@ -71,8 +71,8 @@ void answer_ollama_tags(Service& service, const ExchangePtr& exchange) {
 
 void answer_ollama_running(Service& service, const ExchangePtr& exchange) {
     Json entry = ollama_entry(service);
-    constexpr int64_t kForever = int64_t(100) * 365 * 86400;  // the model stays as long as the server
-    entry["expires_at"] = rfc3339(seconds_now() + kForever);
+    // The model stays as long as the server.
+    entry["expires_at"] = rfc3339(seconds_now() + kCentury);
     entry["size_vram"] = entry["size"];
     entry["context_length"] = service.served.context;
     reply_json(exchange, {{"models", Json::array({std::move(entry)})}});

@@ -20,6 +20,8 @@ constexpr ApiEndpoint kEndpoints[] = {
     {"GET", "/v1/models", answer_models},
     {"GET", "/models", answer_models},
     {"GET", "/v1/models/*", answer_model},
+    {"POST", "/models/load", answer_model_load},
+    {"POST", "/models/unload", refuse_model_unload},
     {"POST", "/v1/chat/completions", answer_chat},
     {"POST", "/chat/completions", answer_chat},
     {"POST", "/v1/completions", answer_completion},

@@ -40,10 +40,13 @@ Status check_options(const SchedulerOptions& options) {
     return {};
 }
 
-}  // namespace
+// The options with the values chosen for those not set, and the host's for such a scheduler.
+struct Sizing {
+    SchedulerOptions options;
+    HostOptions host;
+};
 
-Result<std::unique_ptr<Scheduler::Loop>> Scheduler::Loop::create(LoadedModel& loaded, const HostOptions& host,
-                                                                 const SchedulerOptions& options) {
+Result<Sizing> size_scheduler(LoadedModel& loaded, const HostOptions& host, const SchedulerOptions& options) {
     RL_TRY(check_options(options));
     SchedulerOptions chosen = options;
     HostOptions sized = host;
@@ -66,8 +69,16 @@ Result<std::unique_ptr<Scheduler::Loop>> Scheduler::Loop::create(LoadedModel& lo
         ++sized.kept;
         sized.pages = 1 + (sized.pages > 0 ? sized.pages : options.parallel * pages_for(chosen.context));
     }
-    RL_TRY(place_model(loaded, sized, chosen.context, outputs_of(chosen)));
-    std::unique_ptr<Loop> loop(new Loop(loaded, std::move(sized), chosen));
+    return Sizing{chosen, std::move(sized)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Scheduler::Loop>> Scheduler::Loop::create(LoadedModel& loaded, const HostOptions& host,
+                                                                 const SchedulerOptions& options) {
+    Sizing sizing = RL_TRY(size_scheduler(loaded, host, options));
+    RL_TRY(place_model(loaded, sizing.host, sizing.options.context, outputs_of(sizing.options)));
+    std::unique_ptr<Loop> loop(new Loop(loaded, std::move(sizing.host), sizing.options));
     RL_TRY(loop->open());
     return loop;
 }
@@ -190,6 +201,15 @@ Scheduler::~Scheduler() = default;
 Result<std::unique_ptr<Scheduler>> Scheduler::create(LoadedModel& loaded, const HostOptions& host,
                                                      const SchedulerOptions& options) {
     return std::unique_ptr<Scheduler>(new Scheduler(RL_TRY(Loop::create(loaded, host, options))));
+}
+
+Result<MemoryNeed> Scheduler::need(LoadedModel& loaded, const HostOptions& host,
+                                   const SchedulerOptions& options) {
+    const Sizing sizing = RL_TRY(size_scheduler(loaded, host, options));
+    Backend& backend = *loaded.device.backend;
+    return memory_need(
+        *loaded.model, backend,
+        session_options(sizing.host, backend.device(), sizing.options.context, outputs_of(sizing.options)));
 }
 
 Submission Scheduler::submit(AnswerRequest request) {

@@ -64,6 +64,10 @@ public:
     // thread. `loaded` and what `host` names have to outlive the scheduler.
     static Result<std::unique_ptr<Scheduler>> create(LoadedModel& loaded, const HostOptions& host,
                                                      const SchedulerOptions& options);
+    // The memory that such a scheduler takes with the model on one device. The device is opened if that is
+    // not done, and nothing is loaded.
+    static Result<MemoryNeed> need(LoadedModel& loaded, const HostOptions& host,
+                                   const SchedulerOptions& options);
     // Ends what runs and what waits, as cancelled.
     ~Scheduler();
     Scheduler(const Scheduler&) = delete;

@@ -1,5 +1,6 @@
 #include "serve/pool/hosted_model.h"
 
+#include "memory/budget.h"
 #include "serve/api/scheduled_answering.h"
 
 namespace redline::serve {
@@ -36,6 +37,7 @@ public:
 
     Service& service() override { return *service_; }
     void drain(std::chrono::milliseconds longest) override { scheduler_->drain(longest); }
+    uint64_t bytes() const override { return scheduler_->memory().total(); }
 
 private:
     HostOptions host_;
@@ -46,14 +48,55 @@ private:
     std::optional<Service> service_;
 };
 
+Problem unreadable(const Error& fault) {
+    return {.status = 400, .message = fault.message, .param = "model"};
+}
+
+Problem unplaced(const Error& fault) {
+    return {.status = 503, .message = fault.message, .retry_seconds = 30};
+}
+
+// The device with the memory that there is at most: the rest of a split model goes to the CPU.
+DeviceInfo emptied(const DeviceInfo& device, const HostOptions& host, uint64_t held) {
+    DeviceInfo most = device;
+    uint64_t bytes = device.memory.bytes + (host.memory > 0 ? 0 : held);
+    if (device.threads == 0) bytes += host_budget(host_memory()).bytes;
+    most.memory = {bytes, {{"all that other models leave when they are unloaded", bytes}}};
+    return most;
+}
+
 }  // namespace
+
+std::optional<Problem> check_hosted(const OfferedModel& offered, const Hosting& hosting, uint64_t held) {
+    HostOptions host = hosting.host;
+    host.model = offered.path;
+    host.notes = &silent_notes();  // what there is to note comes with the load
+    Result<LoadedModel> inspected = inspect_model(host);
+    if (!inspected) return unreadable(inspected.error());
+    LoadedModel& loaded = inspected.value();
+    // A device that others use may refuse to be opened twice.
+    if (!open_for(loaded, host)) return {};
+    SchedulerOptions options = hosting.scheduler;
+    const uint64_t trained = loaded.model->config().train_context;
+    // The context that fits is chosen with what will be free.
+    if (host.context == 0) host.context = int64_t(std::min<uint64_t>(trained, kPageRows));
+    const Result<uint64_t> context = choose_context(loaded, host);
+    if (!context) return unplaced(context.error());
+    options.context = context.value();
+    const Result<MemoryNeed> need = Scheduler::need(loaded, host, options);
+    if (!need) return unplaced(need.error());
+    const Status fits = check_fits(need.value(), *loaded.model,
+                                   emptied(loaded.device.backend->device(), host, held), context.value());
+    if (!fits) return unplaced(fits.error());
+    return {};
+}
 
 OpenedModel open_hosted(const OfferedModel& offered, const Hosting& hosting) {
     auto made = std::make_unique<Hosted>(offered, hosting);
     if (const Status read = made->inspect(offered, hosting); !read)
-        return {nullptr, {.status = 400, .message = read.error().message, .param = "model"}};
+        return {nullptr, unreadable(read.error())};
     if (const Status placed = made->place(hosting.scheduler); !placed)
-        return {nullptr, {.status = 503, .message = placed.error().message, .retry_seconds = 30}};
+        return {nullptr, unplaced(placed.error())};
     return {std::move(made)};
 }
 

@@ -13,6 +13,9 @@ struct Hosting {
     std::function<Result<SamplerOptions>(const Metadata&)> sampling;
 };
 
+// Why the model could not be loaded even where all others were unloaded, which hold so many bytes; absent: it
+// may be. The file is read but for its weights.
+std::optional<Problem> check_hosted(const OfferedModel& offered, const Hosting& hosting, uint64_t held);
 // 400: the file is wrong; 503: it could not be placed now.
 OpenedModel open_hosted(const OfferedModel& offered, const Hosting& hosting);
 

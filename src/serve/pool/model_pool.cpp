@@ -4,10 +4,11 @@
 
 namespace redline::serve {
 
-ModelPool::ModelPool(std::vector<OfferedModel> offered, PoolOptions options, Open open)
+ModelPool::ModelPool(std::vector<OfferedModel> offered, PoolOptions options, Open open, Check check)
     : offered_(std::move(offered)),
       options_(std::move(options)),
       open_(std::move(open)),
+      check_(std::move(check)),
       entries_(offered_.size()),
       threads_(std::make_unique<HandlerThreads>(options_.threads)) {
     loader_ = std::thread([this] { loop(); });
@@ -40,19 +41,29 @@ const OfferedModel* ModelPool::recent() const {
     return last ? &offered_[size_t(last - entries_.data())] : nullptr;
 }
 
-void ModelPool::want(const OfferedModel& model, std::shared_ptr<const std::atomic<bool>> gone, Take take) {
+void ModelPool::want(const OfferedModel& model, std::shared_ptr<const std::atomic<bool>> gone, Take take,
+                     std::optional<std::chrono::milliseconds> keep) {
     const size_t index = size_t(&model - offered_.data());
     Lease held;
     {
         const std::lock_guard lock(mutex_);
         if (!draining_ && entries_[index].state != State::loaded) {
-            waiting_.push_back({index, std::move(gone), std::move(take)});
+            waiting_.push_back({index, std::move(gone), std::move(take), keep});
             changed_.notify_all();
             return;
         }
-        if (!draining_) held = lease(index, true);
+        if (!draining_) {
+            held = lease(index, true);
+            entries_[index].keep = keep.value_or(entries_[index].keep);
+        }
     }
     take(std::move(held), {.status = 503, .message = "the server ends, and takes no new requests"});
+}
+
+void ModelPool::unload(const OfferedModel& model) {
+    const std::lock_guard lock(mutex_);
+    entries_[size_t(&model - offered_.data())].keep = std::chrono::milliseconds(0);
+    changed_.notify_all();
 }
 
 ModelPool::Lease ModelPool::lease(size_t index, bool uses) {
@@ -72,7 +83,16 @@ void ModelPool::give_back(size_t index, bool uses) {
 
 ModelPool::Seen ModelPool::seen(size_t index) {
     const Entry& entry = entries_[index];
-    return {&offered_[index], entry.state, entry.hosted ? lease(index, false) : nullptr, entry.fault};
+    auto left = entry.keep;
+    if (entry.users == 0 && left != kForever)
+        left = std::max(std::chrono::milliseconds(0),
+                        std::chrono::duration_cast<std::chrono::milliseconds>(due(entry) - Clock::now()));
+    return {&offered_[index], entry.state, entry.hosted ? lease(index, false) : nullptr, entry.fault, left};
+}
+
+// The time at which it is closed, where nobody uses it.
+ModelPool::Clock::time_point ModelPool::due(const Entry& entry) {
+    return entry.keep == kForever ? Clock::time_point::max() : entry.used + entry.keep;
 }
 
 std::vector<ModelPool::Seen> ModelPool::look() {
@@ -128,8 +148,7 @@ void ModelPool::loop() {
         if (serve_waiting(lock) || unload_idle(lock)) continue;
         auto wake = Clock::now() + std::chrono::hours(1);
         for (const Entry& entry : entries_)
-            if (options_.idle.count() > 0 && entry.hosted && entry.users == 0)
-                wake = std::min(wake, entry.used + options_.idle);
+            if (entry.hosted && entry.users == 0) wake = std::min(wake, due(entry));
         changed_.wait_until(lock, wake);
     }
 }
@@ -145,9 +164,37 @@ bool ModelPool::serve_waiting(Lock& lock) {
         hand_out(index, {});
         return true;
     }
+    if (is_full())
+        if (const std::optional<Problem> problem = check(lock, index)) {
+            end_load(index, *problem);
+            return true;
+        }
     if (!make_room(lock)) return false;
     load(lock, index);
     return true;
+}
+
+// Checked once for all that wait for the model, as they may have to wait for the end of answers afterwards.
+std::optional<Problem> ModelPool::check(Lock& lock, size_t index) {
+    if (checked_ == index) return {};
+    uint64_t held = 0;
+    for (const Entry& entry : entries_)
+        if (entry.hosted) held += entry.hosted->bytes();
+    lock.unlock();
+    std::optional<Problem> problem;
+    try {
+        problem = check_(offered_[index], held);
+    } catch (const std::exception& fault) {
+        problem = {.status = 503, .message = fmt::format("the model cannot be checked: {}", fault.what())};
+    }
+    lock.lock();
+    if (!problem) checked_ = index;
+    return problem;
+}
+
+bool ModelPool::is_full() const {
+    const auto loaded = std::ranges::count_if(entries_, [](const Entry& entry) { return !!entry.hosted; });
+    return size_t(loaded) >= options_.most;
 }
 
 std::optional<size_t> ModelPool::least_recent(bool idle) const {
@@ -161,8 +208,7 @@ std::optional<size_t> ModelPool::least_recent(bool idle) const {
 }
 
 bool ModelPool::make_room(Lock& lock) {
-    const auto loaded = std::ranges::count_if(entries_, [](const Entry& entry) { return !!entry.hosted; });
-    if (size_t(loaded) < options_.most) return true;
+    if (!is_full()) return true;
     if (const std::optional<size_t> idle = least_recent(true)) {
         unload(lock, *idle, "another model is wanted");
         return true;
@@ -186,27 +232,39 @@ OpenedModel ModelPool::open_now(size_t index) {
 void ModelPool::load(Lock& lock, size_t index) {
     Entry& entry = entries_[index];
     entry.state = State::loading;
+    entry.keep = offered_[index].idle.value_or(options_.idle);
     while (true) {
         lock.unlock();
         OpenedModel opened = open_now(index);
         lock.lock();
         entry.hosted = std::move(opened.model);
         entry.used = Clock::now();
-        entry.fault = entry.hosted ? "" : opened.problem.message;
-        if (!entry.hosted && opened.problem.status == 503 && !draining_)
-            // A loaded model that is not in use may have the memory that this one needs.
+        // A loaded model that is not in use may have the memory that this one needs.
+        const bool no_room = !entry.hosted && opened.problem.status == 503 && !draining_;
+        if (no_room && least_recent(true)) {
+            const std::optional<Problem> problem = check(lock, index);
+            if (problem) return end_load(index, *problem);
             if (const std::optional<size_t> idle = least_recent(true)) {
                 unload(lock, *idle, "another model needs the memory");
                 continue;
             }
-        entry.state = entry.hosted ? State::loaded : State::unloaded;
-        // A model that had been chosen to make room stays where the load has failed.
-        for (Entry& other : entries_)
-            if (other.state == State::closing) other.state = State::loaded;
-        say(entry.hosted ? fmt::format("{} is loaded", offered_[index].name)
-                         : fmt::format("{} cannot be loaded: {}", offered_[index].name, entry.fault));
-        return hand_out(index, opened.problem);
+        }
+        return end_load(index, opened.problem);
     }
+}
+
+// The model is there, or the problem is told to all that wait for it.
+void ModelPool::end_load(size_t index, const Problem& problem) {
+    Entry& entry = entries_[index];
+    entry.fault = entry.hosted ? "" : problem.message;
+    entry.state = entry.hosted ? State::loaded : State::unloaded;
+    checked_.reset();
+    // A model that had been chosen to make room stays where the load has failed.
+    for (Entry& other : entries_)
+        if (other.state == State::closing) other.state = State::loaded;
+    say(entry.hosted ? fmt::format("{} is loaded", offered_[index].name)
+                     : fmt::format("{} cannot be loaded: {}", offered_[index].name, entry.fault));
+    hand_out(index, problem);
 }
 
 void ModelPool::unload(Lock& lock, size_t index, std::string_view why) {
@@ -221,11 +279,14 @@ void ModelPool::unload(Lock& lock, size_t index, std::string_view why) {
 }
 
 bool ModelPool::unload_idle(Lock& lock) {
-    if (options_.idle.count() == 0) return false;
-    const std::optional<size_t> idle = least_recent(true);
-    if (!idle || entries_[*idle].used + options_.idle > Clock::now()) return false;
-    unload(lock, *idle, "nobody has used it for a while");
-    return true;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+        const Entry& entry = entries_[i];
+        if (!entry.hosted || entry.users > 0 || due(entry) > Clock::now()) continue;
+        unload(lock, i,
+               entry.keep.count() == 0 ? "a request asked for that" : "nobody has used it for a while");
+        return true;
+    }
+    return false;
 }
 
 // Gives the model, or the problem, to all that wait for it.
@@ -238,6 +299,7 @@ void ModelPool::hand_out(size_t index, const Problem& problem) {
         }
         // The lease goes along: one that ended here would ask for the lock again.
         Lease held = entries_[index].hosted ? lease(index, true) : nullptr;
+        entries_[index].keep = each.keep.value_or(entries_[index].keep);
         threads_->run([take = std::move(each.take), held = std::move(held), problem]() mutable {
             take(std::move(held), problem);
         });

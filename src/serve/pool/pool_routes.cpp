@@ -75,29 +75,74 @@ const OfferedModel* model_called(const ModelPool& pool, const std::string& name,
     return found;
 }
 
+// The model that a body names; null: the request was answered with what is wrong.
+Result<const OfferedModel*> model_of_body(const ModelPool& pool, Family family, const Fields& fields,
+                                          const ExchangePtr& exchange) {
+    // Ollama's /api/show used to call it name.
+    const std::string older = RL_TRY(fields.text("name"));
+    Problem problem;
+    const OfferedModel* const model = model_called(pool, RL_TRY(fields.text("model", older)), problem);
+    if (!model) exchange->reply(problem_reply(family, problem));
+    return model;
+}
+
+std::shared_ptr<const std::atomic<bool>> gone_flag(const ExchangePtr& exchange) {
+    const auto gone = std::make_shared<std::atomic<bool>>(false);
+    exchange->when_gone([gone] { *gone = true; });
+    return gone;
+}
+
 void answer_by_body(ModelPool& pool, const ApiEndpoint& endpoint, const ExchangePtr& exchange) {
     const auto begin = [&]() -> Status {
         const Json body = RL_TRY(parse_body(exchange->request().body));
         const Fields fields(body);
-        // Ollama's /api/show used to call it name.
-        const std::string older = RL_TRY(fields.text("name"));
-        Problem problem;
-        const OfferedModel* const model = model_called(pool, RL_TRY(fields.text("model", older)), problem);
-        if (!model) {
-            exchange->reply(problem_reply(endpoint.family, problem));
+        const OfferedModel* const model = RL_TRY(model_of_body(pool, endpoint.family, fields, exchange));
+        if (!model) return {};
+        std::optional<std::chrono::milliseconds> keep;
+        if (endpoint.family == Family::ollama) keep = RL_TRY(read_keep_alive(fields));
+        // A request to unload loads nothing.
+        if (keep && keep->count() == 0 && RL_TRY(is_load_request(endpoint.path, body))) {
+            pool.unload(*model);
+            reply_load(exchange, model->name, "unload");
             return {};
         }
-        const auto gone = std::make_shared<std::atomic<bool>>(false);
-        exchange->when_gone([gone] { *gone = true; });
-        pool.want(*model, gone, [&endpoint, exchange](ModelPool::Lease held, const Problem& why) {
+        const auto answer = [&endpoint, exchange](ModelPool::Lease held, const Problem& why) {
             if (!held) return exchange->reply(problem_reply(endpoint.family, why));
             Service& service = *held;
             answer_route(endpoint.family, std::make_shared<HoldingExchange>(exchange, std::move(held)),
                          [&](const ExchangePtr& holding) { endpoint.answer(service, holding); });
-        });
+        };
+        pool.want(*model, gone_flag(exchange), answer, keep);
         return {};
     };
     if (const Status begun = begin(); !begun) reply_error(exchange, endpoint.family, begun.error());
+}
+
+// Answers once the model is there, or with the reason why it is not. Who goes meanwhile still gets it loaded.
+void load_named(ModelPool& pool, const ExchangePtr& exchange) {
+    const auto begin = [&]() -> Status {
+        const Json body = RL_TRY(parse_body(exchange->request().body));
+        const OfferedModel* const model = RL_TRY(model_of_body(pool, Family::openai, Fields(body), exchange));
+        if (!model) return {};
+        pool.want(*model, nullptr, [exchange](const ModelPool::Lease& held, const Problem& why) {
+            if (!held) return exchange->reply(problem_reply(Family::openai, why));
+            reply_json(exchange, {{"success", true}});
+        });
+        return {};
+    };
+    if (const Status begun = begin(); !begun) reply_error(exchange, Family::openai, begun.error());
+}
+
+void unload_named(ModelPool& pool, const ExchangePtr& exchange) {
+    const auto begin = [&]() -> Status {
+        const Json body = RL_TRY(parse_body(exchange->request().body));
+        const OfferedModel* const model = RL_TRY(model_of_body(pool, Family::openai, Fields(body), exchange));
+        if (!model) return {};
+        pool.unload(*model);
+        reply_json(exchange, {{"success", true}});
+        return {};
+    };
+    if (const Status begun = begin(); !begun) reply_error(exchange, Family::openai, begun.error());
 }
 
 void answer_by_query(ModelPool& pool, const ApiEndpoint& endpoint, const ExchangePtr& exchange) {
@@ -193,13 +238,12 @@ void list_ollama(ModelPool& pool, const ExchangePtr& exchange) {
 }
 
 void list_running(ModelPool& pool, const ExchangePtr& exchange) {
-    constexpr int64_t kForever = int64_t(100) * 365 * 86400;
-    const int64_t idle = pool.options().idle.count() / 1000;
     Json all = Json::array();
     for (const ModelPool::Seen& seen : pool.look()) {
         if (!seen.lease) continue;
         Json entry = ollama_entry_of(seen);
-        entry["expires_at"] = rfc3339(seconds_now() + (idle > 0 ? idle : kForever));
+        const int64_t left = seen.left == kForever ? kCentury : seen.left.count() / 1000;
+        entry["expires_at"] = rfc3339(seconds_now() + left);
         entry["size_vram"] = entry["size"];
         entry["context_length"] = seen.lease->served.context;
         all.push_back(std::move(entry));
@@ -247,6 +291,8 @@ constexpr std::pair<std::string_view, PoolEndpoint> kWhole[] = {
     {"/v1/models", list_models},
     {"/models", list_models},
     {"/v1/models/*", show_model},
+    {"/models/load", load_named},
+    {"/models/unload", unload_named},
     {"/metrics", tell_metrics},
     {"/api/tags", list_ollama},
     {"/api/ps", list_running},
