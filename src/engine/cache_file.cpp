@@ -104,7 +104,11 @@ public:
           progress_(progress),
           cancel_(cancel) {}
 
-    Status save(std::string_view text);
+    // Decides what the file has; bytes of all of it.
+    uint64_t prepare(std::string_view text);
+    // Hands the bytes of the file to `write`, piece by piece.
+    using Write = std::function<Status(std::span<const std::byte>)>;
+    Status write_to(std::string_view text, const Write& write);
     // Reads the whole file and compares it with its checksum.
     Status check(const File& file);
     Status load(const File& file, uint64_t at);
@@ -210,15 +214,18 @@ Status CacheFile::write_rows(size_t cache, uint64_t first, uint64_t count,
     return {};
 }
 
-Status CacheFile::save(std::string_view text) {
+uint64_t CacheFile::prepare(std::string_view text) {
     describe();
     text_bytes_ = text.size();
     total_ = file_bytes();
-    AtomicWriter file = RL_TRY(AtomicWriter::create(path_, 0600));  // it holds the conversation
+    return total_;
+}
+
+Status CacheFile::write_to(std::string_view text, const Write& write_bytes) {
     Hash64 hash;
     const auto write = [&](std::span<const std::byte> bytes) -> Status {
         hash.add(bytes);
-        RL_TRY(file.write(bytes));
+        RL_TRY(write_bytes(bytes));
         return tick(bytes.size());
     };
     FileHeader header;
@@ -238,8 +245,7 @@ Status CacheFile::save(std::string_view text) {
     };
     RL_TRY(for_pieces(save_piece));
     const uint64_t sum = hash.value();
-    RL_TRY(file.write(std::as_bytes(std::span(&sum, 1))));
-    return file.commit(false);  // not synced: the checksum shows an incomplete file
+    return write_bytes(std::as_bytes(std::span(&sum, 1)));
 }
 
 Status CacheFile::check_caches() const {
@@ -335,9 +341,11 @@ Result<SavedCache> describe_saved_cache(const std::string& path) {
     const uint64_t room = file.size() - sizeof(header);
     const bool fits = header.caches <= room / sizeof(FileCache) && header.tokens <= room / sizeof(Token) &&
                       header.text_bytes <= std::min(room, kMostText);
-    const uint64_t at =
-        fits ? sizeof(header) + header.caches * sizeof(FileCache) + header.tokens * sizeof(Token) : 0;
+    const uint64_t tokens_at = fits ? sizeof(header) + header.caches * sizeof(FileCache) : 0;
+    const uint64_t at = fits ? tokens_at + header.tokens * sizeof(Token) : 0;
     if (!fits || at + header.text_bytes > file.size()) return saved;  // damaged
+    saved.tokens.resize(header.tokens);
+    RL_TRY(file.read(tokens_at, std::as_writable_bytes(std::span(saved.tokens))));
     saved.text.resize(header.text_bytes);
     RL_TRY(file.read(at, std::as_writable_bytes(std::span(saved.text))));
     return saved;
@@ -348,7 +356,31 @@ Status Engine::save(const Sequence& sequence, const std::string& path, const Pro
     const std::lock_guard turn(model_->turns());
     RL_TRY(check_open());
     if (sequence.opened_ != opened_) return error("{}: the caches that held it are lost", path);
-    return CacheFile(path, *this, sequence, sequence.position(), progress, cancel).save(text);
+    CacheFile saved(path, *this, sequence, sequence.position(), progress, cancel);
+    saved.prepare(text);
+    AtomicWriter file = RL_TRY(AtomicWriter::create(path, 0600));  // it holds the conversation
+    RL_TRY(saved.write_to(text, [&](std::span<const std::byte> bytes) { return file.write(bytes); }));
+    return file.commit(false);  // not synced: the checksum shows an incomplete file
+}
+
+uint64_t Engine::saved_bytes(const Sequence& sequence) const {
+    const Progress none;
+    return CacheFile("", *this, sequence, sequence.position(), none, nullptr).prepare({});
+}
+
+Result<std::vector<std::byte>> Engine::saved(const Sequence& sequence) const {
+    const std::lock_guard turn(model_->turns());
+    RL_TRY(check_open());
+    if (sequence.opened_ != opened_) return error("the caches that held a sequence are lost");
+    const Progress none;
+    CacheFile saved("a saved cache", *this, sequence, sequence.position(), none, nullptr);
+    std::vector<std::byte> all;
+    all.reserve(saved.prepare({}));
+    RL_TRY(saved.write_to({}, [&](std::span<const std::byte> bytes) -> Status {
+        all.insert(all.end(), bytes.begin(), bytes.end());
+        return {};
+    }));
+    return all;
 }
 
 // Reads the file twice: nothing of the sequence changes unless the whole file is sound.

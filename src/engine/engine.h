@@ -127,6 +127,9 @@ public:
                 const std::atomic<bool>* cancel, std::string_view text = {}) const;
     Status restore(Sequence& sequence, const std::string& path, const Progress& progress,
                    const std::atomic<bool>* cancel, std::string* text = nullptr);
+    // The bytes of the file that save() would write, to be written by another thread.
+    Result<std::vector<std::byte>> saved(const Sequence& sequence) const;
+    uint64_t saved_bytes(const Sequence& sequence) const;
 
 private:
     Engine() = default;

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "base/result.h"
+#include "text/tokens/vocabulary.h"
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace redline {
 
@@ -18,8 +20,9 @@ struct SavedCache {
     Kind kind = Kind::none;
     uint64_t fingerprint = 0;  // Model::fingerprint() of the model that it was saved with
     std::string text;          // the text given to save()
+    std::vector<Token> tokens;
 };
-// Reads the header and the text only: no caches, and no checksum is verified.
+// Reads the header, the tokens and the text only: no caches, and no checksum is verified.
 Result<SavedCache> describe_saved_cache(const std::string& path);
 
 }  // namespace redline

@@ -33,7 +33,8 @@ void Scheduler::Loop::admit() {
             continue;
         }
         if (!has_room(request, source)) return;
-        start(take_waiting(waiting_.begin() + ptrdiff_t(i)), source);
+        const Source best = with_files(request, source);
+        start(take_waiting(waiting_.begin() + ptrdiff_t(i)), best);
     }
 }
 

@@ -54,20 +54,27 @@ void KeptSequences::add(Sequence sequence) {
     const auto same = std::find_if(sequences_.begin(), sequences_.end(), covers);
     if (same != sequences_.end()) return sequences_.splice(sequences_.end(), sequences_, same);
     sequences_.remove_if([&](const Sequence& other) { return covered(other, sequence); });
-    if (sequences_.size() == most_) sequences_.pop_front();
+    make_room();
     sequences_.push_back(std::move(sequence));
 }
 
 void KeptSequences::add_copy(const Sequence& sequence) {
     if (most_ == 0) return;
-    if (sequences_.size() == most_) sequences_.pop_front();
+    make_room();
     if (Result<Sequence> fork = sequence.fork()) add(std::move(fork).value());
+}
+
+void KeptSequences::make_room() {
+    if (sequences_.size() < most_) return;
+    leaves(sequences_.front());
+    sequences_.pop_front();
 }
 
 // Where it can be rewound, the end of a sequence goes first: its beginning is what others share.
 bool KeptSequences::give_up() {
     if (sequences_.empty()) return false;
     Sequence& oldest = sequences_.front();
+    leaves(oldest);
     const uint64_t left = rewinds_ ? (oldest.position() - 1) / kPageRows * kPageRows : 0;
     if (left == 0 || oldest.rewind(left) == 0) sequences_.pop_front();
     return true;

@@ -23,7 +23,10 @@ uint64_t common_beginning(std::span<const Token> a, std::span<const Token> b);
 class KeptSequences {
 public:
     // `rewinds`: a sequence serves all beginnings of its tokens, so that one of several alike is enough.
-    KeptSequences(size_t most, bool rewinds) : most_(most), rewinds_(rewinds) {}
+    // `leaving` is told of a sequence before its pages are given up.
+    using Leaving = std::function<void(const Sequence&)>;
+    KeptSequences(size_t most, bool rewinds, Leaving leaving = {})
+        : most_(most), rewinds_(rewinds), leaving_(std::move(leaving)) {}
 
     struct Match {
         std::list<Sequence>::iterator sequence;
@@ -41,14 +44,23 @@ public:
     void add_copy(const Sequence& sequence);
     // Gives up pages of the sequence used least recently; false: none is kept.
     bool give_up();
+    // Makes room for one more sequence.
+    void make_room();
+    // The one used least recently first.
+    const std::list<Sequence>& all() const { return sequences_; }
     void clear() { sequences_.clear(); }
     size_t size() const { return sequences_.size(); }
 
 private:
     bool covered(const Sequence& shorter, const Sequence& longer) const;
 
+    void leaves(const Sequence& sequence) const {
+        if (leaving_) leaving_(sequence);
+    }
+
     size_t most_;
     bool rewinds_;
+    Leaving leaving_;
     std::list<Sequence> sequences_;  // the one used least recently first
 };
 

@@ -25,6 +25,7 @@ void Scheduler::Loop::run() {
         publish();
     }
     end_all(StopReason::cancelled);
+    store_all();
     kept_->clear();
     publish();
     const std::lock_guard lock(mutex_);

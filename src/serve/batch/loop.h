@@ -84,6 +84,13 @@ private:
     bool awaits(Request& request, uint64_t served);
     void start(std::unique_ptr<Request> request, const Source& source);
     std::vector<uint64_t> marks_of(const Request& request) const;
+
+    // Files.
+    Status open_files();
+    void store(const Sequence& sequence);
+    void store_all();
+    Source with_files(const Request& request, const Source& source);
+    void restore(const KeptFiles::Match& match);
     uint64_t kept_pages() const;
 
     // Steps.
@@ -115,6 +122,7 @@ private:
     Waiting waiting_;
     std::vector<std::unique_ptr<Request>> running_;
     std::optional<KeptSequences> kept_;
+    std::unique_ptr<KeptFiles> files_;  // null: there is no folder for them
     // Read beside a seeded request that would be alone in its step; it holds a page between steps.
     std::optional<Sequence> padding_;
     PromptPace pace_;      // where steps mix

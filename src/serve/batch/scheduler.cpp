@@ -85,7 +85,8 @@ Result<std::unique_ptr<Scheduler::Loop>> Scheduler::Loop::create(LoadedModel& lo
 
 Status Scheduler::Loop::open() {
     engine_ = RL_TRY(open_engine(loaded_, host_, options_.context, outputs_of(options_)));
-    kept_.emplace(*options_.kept, engine_->rewinds());
+    kept_.emplace(*options_.kept, engine_->rewinds(), [this](const Sequence& leaving) { store(leaving); });
+    RL_TRY(open_files());
     workers_ = std::make_unique<Workers>(options_.sampling_threads);
     device_ = engine_->device();
     mixes_ = device_.threads > 0;

@@ -4,6 +4,7 @@
 
 #include "host/load_model.h"
 #include "serve/batch/answer.h"
+#include "serve/batch/kept_files.h"
 #include "serve/batch/statistics.h"
 
 #include <chrono>
@@ -25,6 +26,8 @@ struct SchedulerOptions {
     // The share of the time that goes to prompts while others generate. A token of these then takes
     // 1 / (1 - share) of the time that it takes alone.
     double prompt_share = 0.6;
+    // For kept sequences that the caches have no room for, and for all of them when the scheduler ends.
+    CacheFolder cache_folder = {};
     uint32_t sampling_threads = 0;  // beside the thread that computes; 0: by the processors, at most 8
 };
 
