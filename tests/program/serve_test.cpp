@@ -218,3 +218,76 @@ TEST_CASE("serve: the models of a folder answer by their names, and options of o
     CHECK(has(refused({"-m", chain_model(), "--models-max", "2"}).err, "--models DIR"));
     CHECK(has(refused({"--models", file("no-folder")}).err, "there is no such folder"));
 }
+
+TEST_CASE("serve: a file of presets names the models and the options of each") {
+    const std::string presets = file("models.ini");
+    std::ofstream(presets) << "version = 1\n"
+                              "; for all\n"
+                              "[*]\n"
+                              "c = 256\n"
+                              "temp = 0\n"
+                              "mmap = true\n"
+                              "no-tune = true\n"
+                              "\n"
+                              "[first/model:Q4]\n"
+                              "model = " +
+                                  chain_model() +
+                                  "\n"
+                                  "ctx-size = 128\n"
+                                  "alias = first\n"
+                                  "idle-unload = 900\n"
+                                  "load-on-startup = true\n"
+                                  "[second]\r\n"
+                                  "LLAMA_ARG_MODEL = " +
+                                  chain_model() +
+                                  "\r\n"
+                                  "keep-alive-of-others = 1\n";
+    const auto refused = [&] { return redline_({"serve", "--models", presets}); };
+    const Outcome unknown = refused();
+    CHECK(unknown.code == 1);
+    CHECK(has(unknown.err, "models.ini:17: there is no option keep-alive-of-others"));
+    const auto replace_last = [&](const std::string& line) {
+        std::ifstream in(presets);
+        std::string all, one;
+        for (std::vector<std::string> lines; std::getline(in, one);) all += one + "\n";
+        in.close();
+        all = all.substr(0, all.rfind('\n', all.size() - 2) + 1) + line + "\n";
+        std::ofstream(presets) << all;
+    };
+    for (const auto& [line, told] : std::vector<std::pair<std::string, std::string>>{
+             {"parallel = 0", "models.ini:17: parallel takes a whole number from 1"},
+             {"port = 80", "models.ini:17: port holds for the whole server"},
+             {"mmproj = x.gguf", "models.ini:17: mmproj: models read text alone here"},
+             {"[second]", "models.ini:17: the section [second] is in line 15 already"},
+             {"temp = 0.5\nno option", "models.ini:18: \"no option\" is neither a section"}}) {
+        replace_last(line);
+        CHECK_MESSAGE(has(refused().err, told), refused().err);
+    }
+    replace_last("temp = 1");
+    replace_last("[third]\nmodel = /no/such.gguf");
+    CHECK_MESSAGE(has(refused().err, "[third]: model /no/such.gguf: "), refused().err);
+    replace_last("model = " + chain_model());
+
+    Json models, running, first;
+    int again = 0;
+    const Outcome outcome = serve({"--models", presets, "--parallel", "2"}, [&](uint16_t port) {
+        for (int i = 0; i < 600 && running.empty(); ++i) {
+            running = read_json(http_get(port, "/api/ps").body)["models"];
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        }
+        first = completion(port, {{"model", "first"}, {"max_tokens", 100}});
+        again = http_post(port, "/v1/completions", R"({"model": "second", "prompt": "a", "max_tokens": 2})")
+                    .status;
+        models = read_json(http_get(port, "/v1/models").body)["data"];
+    });
+    CHECK_MESSAGE(outcome.code == 0, outcome.err);
+    REQUIRE(running.size() == 1);
+    CHECK(running[0]["name"] == "first/model:Q4");
+    CHECK(running[0]["context_length"] == 128);
+    CHECK(first["model"] == "first/model:Q4");
+    CHECK(first["choices"][0]["text"] == ChainModel::kWholeText);
+    CHECK(again == 200);
+    REQUIRE(models.size() == 3);
+    CHECK(models[1]["id"] == "second");
+    CHECK(models[1]["meta"]["n_ctx"] == 256);
+}

@@ -6,6 +6,7 @@
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "cli/user_models.h"
+#include "fetch/hub.h"
 #include "gguf/gguf.h"
 #include "json/json.h"
 #include "text/tokens/tokenizer.h"

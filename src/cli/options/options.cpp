@@ -3,6 +3,7 @@
 #include "base/nearest_name.h"
 #include "cli/command.h"
 #include "cli/options/foreign.h"
+#include "cli/options/preset_file.h"
 #include "cli/terminal/terminal.h"
 
 // The parser without std::regex, which overflows the stack on long arguments.
@@ -10,6 +11,7 @@
 #include <cxxopts.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -276,6 +278,25 @@ Status Options::apply(const std::vector<std::string>& arguments) {
         return error("{}", problem.what());
     }
     return {};
+}
+
+const Options::Option* Options::called(std::string_view key) const {
+    constexpr std::string_view kVariable = "LLAMA_ARG_";
+    std::string name(key);
+    if (name.starts_with(kVariable)) {
+        name = name.substr(kVariable.size());
+        for (char& c : name) c = c == '_' ? '-' : char(std::tolower(static_cast<unsigned char>(c)));
+    }
+    const Option* const option = find("--" + name);
+    return option ? option : find("-" + name);
+}
+
+Status Options::take(const Option& option, const std::string& value) {
+    const Option* taken = &option;
+    if (option.value.empty() && !RL_TRY(parse_switch(value))) taken = find("--no-" + option.name().substr(2));
+    if (!taken) return {};  // the flag is not set, and no other one says the opposite
+    given_.insert(taken->name());
+    return taken->take(value);
 }
 
 std::optional<int> Options::parse(const std::vector<std::string>& arguments) {

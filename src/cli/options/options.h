@@ -27,6 +27,7 @@ std::vector<std::string> split_words(std::string_view text);
 
 class Options {
 public:
+    struct Option;
     // `usage` is one line each, without "redline".
     Options(std::string_view command, std::string_view summary, std::vector<std::string> usage);
 
@@ -75,6 +76,13 @@ public:
 
     // Takes the arguments. An exit code when the command ends here: --help was shown, or an error said.
     std::optional<int> parse(const std::vector<std::string>& arguments);
+    // Takes arguments as parse() does, but shows nothing.
+    Status apply(const std::vector<std::string>& arguments);
+    // The option that a file calls so, without dashes ("ctx-size", "c") or by llama.cpp's variable of the
+    // environment ("LLAMA_ARG_CTX_SIZE"); null: there is none.
+    const Option* called(std::string_view key) const;
+    // Takes the value that a file gives an option; a flag has true or false there.
+    Status take(const Option& option, const std::string& value);
     // One screen: all options where they fit into it, else those that are marked as common.
     std::string help() const;
     std::string help_all() const;
@@ -110,7 +118,6 @@ private:
     Result<bool> take_foreign(const std::string& name);
     // Takes what is no option; what it becomes goes to the end of `out`.
     Status take_word(const std::string& word, std::vector<std::string>& out) const;
-    Status apply(const std::vector<std::string>& arguments);
     Error unknown(const std::string& argument) const;
 
     std::string command_;
