@@ -291,3 +291,25 @@ TEST_CASE("serve: a file of presets names the models and the options of each") {
     CHECK(models[1]["id"] == "second");
     CHECK(models[1]["meta"]["n_ctx"] == 256);
 }
+
+TEST_CASE("serve: what was read stays in --cache-dir over a restart") {
+    const std::string folder = file("kept-sequences");
+    const std::string prompt(100, 'a');
+    Json before, after;
+    for (Json* got : {&before, &after}) {
+        const Outcome outcome =
+            serve({"-m", chain_model(), "--cache-dir", folder, "--cache-size", "100M"}, [&](uint16_t port) {
+                *got = completion(port, {{"prompt", prompt}, {"max_tokens", 20}});
+            });
+        CHECK_MESSAGE(outcome.code == 0, outcome.err);
+    }
+    CHECK(before["usage"]["prompt_tokens_details"]["cached_tokens"] == 0);
+    CHECK(after["usage"]["prompt_tokens_details"]["cached_tokens"] > 90);
+    CHECK(after["choices"][0]["text"] == before["choices"][0]["text"]);
+
+    const Outcome unwritable = redline_({"serve", "-m", chain_model(), "--cache-dir", "/proc/kept"});
+    CHECK(unwritable.code == 1);
+    CHECK(has(unwritable.err, "the cache folder /proc/kept cannot be made"));
+    CHECK(redline_({"serve", "-m", chain_model(), "--cache-size", "1G"}).code == 2);
+    CHECK(redline_({"serve", "-m", chain_model(), "--cache-dir", folder, "--cache-size", "4"}).code == 2);
+}

@@ -177,6 +177,8 @@ int run_serve(const std::vector<std::string>& arguments) {
         if (!keys) return fail(keys.error());
         for (std::string& key : keys.value()) serve.access.keys.push_back(std::move(key));
     }
+    if (const std::string& folder = serve.scheduler.cache_folder.path; !folder.empty())
+        if (const Status made = serve::prepare_cache_folder(folder); !made) return fail(made.error());
     if (!serve.models.empty()) {
         const Result<int> code = serve_models(settings, arguments);
         return code ? code.value() : fail(code.error());

@@ -44,6 +44,20 @@ void add_server_options(Options& options, ServeOptions& serve) {
     options.number("--drain-seconds", "how long answers may go on once the server is told to end",
                    serve.drain_seconds, 0, 86400);
     options.number("--body-limit", "MiB of a request at most", serve.body_mib, 1, 4096);
+    options.name(
+        "--cache-dir", "DIR",
+        "sequences of tokens that were read stay in this folder where memory has no room for them, and "
+        "over restarts, so that prompts that begin alike are not read again; several servers may "
+        "use it",
+        serve.scheduler.cache_folder.path);
+    options.common("keep what was read of prompts here, over restarts");
+    options.each("--cache-size", "SIZE",
+                 "bytes of --cache-dir at most, like 800M; what was used least recently goes first (default: "
+                 "4G)",
+                 [&serve](const std::string& text) -> Status {
+                     serve.scheduler.cache_folder.most_bytes = RL_TRY(parse_bytes(text));
+                     return {};
+                 });
     options.name("--log-file", "FILE",
                  "a line for each request is appended to this file: time, id, peer, method, path, status, "
                  "bytes, seconds, tokens of the prompt and of the answer. SIGHUP opens it again",
@@ -129,6 +143,8 @@ Status settle_serve(ServeOptions& serve) {
 }
 
 Status check_together(const ServeOptions& serve, const Options& options) {
+    if (options.given("--cache-size") && serve.scheduler.cache_folder.path.empty())
+        return error("--cache-size says how much --cache-dir DIR may hold: give both");
     if (serve.models.empty()) {
         for (const char* name : {"--models-max", "--idle-unload"})
             if (options.given(name))
