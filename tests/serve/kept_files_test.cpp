@@ -33,7 +33,7 @@ private:
 // A folder, and servers that use it one after the other or at a time.
 class Kept {
 public:
-    explicit Kept(std::string name = "llama3") : name(std::move(name)), folder(temporary("kept")) {
+    explicit Kept(std::string model = "llama3") : name(std::move(model)), folder(temporary("kept")) {
         fs::remove_all(folder);
     }
     ~Kept() { fs::remove_all(folder); }
