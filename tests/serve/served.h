@@ -3,6 +3,7 @@
 
 #include "json/json.h"
 #include "serve/api/api_server.h"
+#include "served_template.h"
 #include "support/chain_model.h"
 #include "support/http_client.h"
 #include "support/text_support.h"
@@ -114,16 +115,6 @@ private:
     std::atomic<bool> ending_ = false;
     std::atomic<size_t> cancelled_ = 0;
 };
-
-// A template with functions and reasoning.
-inline const char* const kServedTemplate =
-    "{% if tools %}<|im_start|>tools\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
-    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' }}{% if m['content'] %}{{ m['content'] }}{% endif %}"
-    "{% if m['tool_calls'] %}{% for c in m['tool_calls'] %}<tool_call>{{ c['function'] | tojson }}</tool_call>"
-    "{% endfor %}{% endif %}{{ '<|im_end|>\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
-    "{% if enable_thinking is defined and not enable_thinking %}{{ '<think>\n\n</think>\n\n' }}{% endif %}"
-    "{% endif %}";
 
 inline Model served_test_model() {
     ChainModel chain;
