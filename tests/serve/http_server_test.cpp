@@ -187,7 +187,7 @@ TEST_CASE("http: two thousand idle connections leave the server as it was, and t
 
 TEST_CASE("http: a client that reads nothing is cut, and its answer ends") {
     Served served({}, with_limits({.unread_bytes = 200000}));
-    *served.answers.script() = {.pieces = {std::string(4000, 'x')}, .endless = true};
+    *served.answers.script() = {.pieces = {std::string(4000, 'x')}, .endless = true, .counts = false};
     HttpConnection slow(served.port(), 4096);
     slow.send(http_text("POST", "/v1/chat/completions", chat_body({{"stream", true}}).dump()));
     CHECK(comes_true([&] { return served.answers.cancelled() == 1; }));
@@ -196,7 +196,7 @@ TEST_CASE("http: a client that reads nothing is cut, and its answer ends") {
 
 TEST_CASE("http: a client that reads nothing of a whole answer is cut after a time") {
     Served served({}, with_limits({.write = std::chrono::milliseconds(300)}));
-    served.answers.script()->pieces = {std::string(20 << 20, 'x')};
+    *served.answers.script() = {.pieces = {std::string(20 << 20, 'x')}, .counts = false};
     HttpConnection slow(served.port(), 4096);
     slow.send(http_text("POST", "/v1/chat/completions", chat_body().dump()));
     CHECK(comes_true([&] { return served.answers.requests()->size() == 1; }));

@@ -22,6 +22,7 @@ struct Scripted {
     std::string fault = {};  // ends the answer
     bool endless = false;    // until it is cancelled
     bool waits = false;      // before the first piece, until it is cancelled
+    bool counts = true;      // pieces have their tokens, which of megabytes take long to find
 };
 
 // In place of a scheduler: each request is answered by a thread.
@@ -88,7 +89,8 @@ private:
         do {
             for (const std::string& text : script_now.pieces) {
                 if (ticket.cancelled()) break;
-                serve::AnswerPiece piece{text, tokenizer->encode(text, {.add_special = false}), {}};
+                serve::AnswerPiece piece{text, {}, {}};
+                if (script_now.counts) piece.tokens = tokenizer->encode(text, {.add_special = false});
                 if (request.logprobs >= 0)
                     for (const Token token : piece.tokens) {
                         TokenLogprobs each{{token, -0.5}, {}};
