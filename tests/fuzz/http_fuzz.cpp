@@ -17,6 +17,7 @@ public:
     explicit HeldModel(const Model& model) : answers_(model.tokenizer()), service_(named(model), answers_) {}
     serve::Service& service() override { return service_; }
     void drain(std::chrono::milliseconds) override {}
+    uint64_t bytes() const override { return 1; }
 
 private:
     static serve::ServedModel named(const Model& model) { return fuzz::served_chain(model); }
@@ -37,7 +38,8 @@ public:
         : pool_({{"a", {"first"}, "/models/a.gguf"}, {"b", {}, "/models/b.gguf"}}, {.most = 2},
                 [this](const serve::OfferedModel&) {
                     return serve::OpenedModel{std::make_unique<HeldModel>(model_)};
-                }) {
+                },
+                [](const serve::OfferedModel&, uint64_t) { return std::optional<serve::Problem>(); }) {
         for (const serve::OfferedModel& each : pool_.offered()) load(each);
         for (serve::HttpCore* core : {open_.get(), closed_.get()})
             core->log = [](const serve::HttpAccess& access) {
