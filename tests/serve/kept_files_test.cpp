@@ -95,7 +95,7 @@ std::vector<Token> longer(const Serving& serving, std::vector<Token> prompt, con
     return prompt;
 }
 
-bool has(const std::string& text, const std::string& part) {
+bool says(const std::string& text, const std::string& part) {
     return text.find(part) != text.npos;
 }
 
@@ -214,19 +214,20 @@ TEST_CASE("kept files: damaged ones are said once, removed and never used") {
     CHECK(kept.files().empty());
     const std::vector<std::string> notes = kept.notes.all();
     REQUIRE(notes.size() == 1);
-    CHECK(has(notes[0], "damaged: it is removed, and others like it without a word"));
+    CHECK(says(notes[0], "damaged: it is removed, and others like it without a word"));
 }
 
 TEST_CASE("kept files: those of another model or type of cache are left alone, and no name makes them fit") {
     Kept kept;
+    std::vector<Token> prompt;
     {
         const auto one = kept.start();
-        answered(*one, prompt_of(*one, 1, 100));
+        prompt = prompt_of(*one, 1, 100);
+        prompt = longer(*one, prompt, answered(*one, prompt));
     }
     REQUIRE(kept.files().size() == 1);
     const std::string first = kept.files()[0];
     kept.cache = CacheType::f16;
-    const std::vector<Token> prompt = prompt_of(*kept.start(false), 1, 100);
     CHECK(answered(*kept.start(), prompt).cached == 0);
     CHECK(fs::exists(first));
     kept.cache = CacheType::f32;
@@ -240,7 +241,7 @@ TEST_CASE("kept files: those of another model or type of cache are left alone, a
         if (file != first) fs::copy_file(first, file, fs::copy_options::overwrite_existing);
     CHECK(answered(*kept.start(), prompt).cached == 0);
     REQUIRE(kept.notes.all().size() == 1);
-    CHECK(has(kept.notes.all()[0], "was saved with another model"));
+    CHECK(says(kept.notes.all()[0], "was saved with another model"));
 }
 
 TEST_CASE("kept files: the folder is its user's alone, and one that cannot be written to is refused") {
@@ -260,7 +261,7 @@ TEST_CASE("kept files: the folder is its user's alone, and one that cannot be wr
     for (const std::string& wrong : {file, file + "/below", std::string("/proc/kept")}) {
         const Status made = prepare_cache_folder(wrong);
         REQUIRE_FALSE(made.ok());
-        CHECK(has(made.error().message, "the cache folder " + wrong + " cannot be "));
+        CHECK(says(made.error().message, "the cache folder " + wrong + " cannot be "));
     }
 }
 
@@ -274,5 +275,5 @@ TEST_CASE("kept files: a disk that takes nothing is said once, and the server go
     CHECK(answered(*one, prompt_of(*one, 4)).tokens == all.back().tokens);
     one->scheduler->stop();
     REQUIRE(kept.notes.all().size() == 1);
-    CHECK(has(kept.notes.all()[0], kept.folder));
+    CHECK(says(kept.notes.all()[0], kept.folder));
 }

@@ -50,7 +50,7 @@ void add_server_options(Options& options, ServeOptions& serve) {
         "over restarts, so that prompts that begin alike are not read again; several servers may "
         "use it",
         serve.scheduler.cache_folder.path);
-    options.common("keep what was read of prompts here, over restarts");
+    options.common("keep what was read here, over restarts");
     options.each("--cache-size", "SIZE",
                  "bytes of --cache-dir at most, like 800M; what was used least recently goes first (default: "
                  "4G)",
@@ -95,7 +95,7 @@ void add_several_options(Options& options, ServeOptions& serve) {
                  "serve the models of this folder, or those of a file of presets, in place of -m: each is "
                  "loaded when a request names it",
                  serve.models);
-    options.common("serve a folder's models, or a file's, on demand");
+    options.common("models of a folder or a file, on demand");
     options.number(
         "--models-max",
         "models that are loaded at a time; the one that was used least recently makes room, once its "
