@@ -180,6 +180,7 @@ struct Avx512 {
         _mm512_mask_storeu_ps(p, __mmask16((1u << count) - 1), v);
     }
 
+    RL_ALWAYS_INLINE static void keep(Bytes&) {}
     RL_ALWAYS_INLINE static Quad quad(const int8_t* p) {
         int32_t four;
         __builtin_memcpy(&four, p, 4);

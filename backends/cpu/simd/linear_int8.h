@@ -227,7 +227,10 @@ inline void multiply_tile(const Unpacked<V, F>* w, size_t groups32, const Int8Bl
             unroll<0, F::kGroup / 4>([&](auto j) RL_ALWAYS_INLINE {
                 constexpr int kAt = part * (F::kGroup / 4) + j;
                 typename V::Bytes v[kPanels];
-                for (size_t p = 0; p < kPanels; ++p) v[p] = V::load(w[p].codes[8 * g + kAt]);
+                for (size_t p = 0; p < kPanels; ++p) {
+                    v[p] = V::load(w[p].codes[8 * g + kAt]);
+                    V::keep(v[p]);
+                }
                 unroll<0, kRows>([&](auto t) RL_ALWAYS_INLINE {
                     const auto quad = V::quad(x[t * x_stride].q + 4 * kAt);
                     unroll<0, kPanels>(

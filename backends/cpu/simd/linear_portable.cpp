@@ -165,6 +165,7 @@ struct Portable {
     static void store_rows(float* p, unsigned count, const Floats& v) {
         for (unsigned i = 0; i < count; ++i) p[i] = v.f[i];
     }
+    static void keep(Bytes&) {}
     static Quad quad(const int8_t* p) { return {{p[0], p[1], p[2], p[3]}}; }
 
     template <class F>
