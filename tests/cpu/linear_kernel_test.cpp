@@ -379,7 +379,7 @@ TEST_CASE("linear: every level, format and number of rows is within its bound") 
         for (const size_t cols : columns_of(*format)) {
             const Problem p = make_problem(*format, 37, cols, 64, uint32_t(7 + cols), kinds++);
             int shape = 0;
-            for (const size_t x_rows : {1, 2, 3, 5, 8, 16, 17, 33, 49, 64})
+            for (const size_t x_rows : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 49, 64})
                 for (const size_t rows : {1, 15, 16, 17, 37})
                     if (rows == 37 || (shape + kinds) % 3 == 0)
                         check(p, rows, x_rows, shape++ % 4 == 3, worst);
@@ -398,12 +398,37 @@ TEST_CASE("linear: every kind of weights meets every kind of inputs") {
     report(worst);
 }
 
+TEST_CASE("linear: a row gives the same beside any number of others") {
+    for (const Format* format : formats()) {
+        const size_t cols = format->block == 1 ? 300 : 1280, rows = 37, most = 33;
+        const Problem p = make_problem(*format, rows, cols, most, 9, 0);
+        std::vector<std::byte> data(packed_bytes(*format, rows, cols));
+        const PackedMatrix matrix = pack(*format, p.file.data(), rows, cols, data.data());
+        for (const Isa isa : levels()) {
+            if (isa == Isa::amx) continue;  // treats activations in one way or another, by their number
+            const LinearKernel& kernel = linear_kernel(isa, *format, 2);
+            const size_t stride = kernel.activation_bytes(cols);
+            std::vector<std::byte> x(most * stride);
+            std::vector<float> y(most * rows), want(most * rows);
+            for (size_t x_rows = most; x_rows >= 2; --x_rows) {
+                for (size_t t = 0; t < x_rows; ++t)
+                    kernel.prepare(p.x.data() + t * cols, cols, x.data(), t, x_rows);
+                kernel.multiply(matrix, 0, matrix.panels(), x.data(), stride, x_rows, y.data(), rows, false);
+                if (x_rows == most) want = y;
+                INFO(fmt::format("{} {} {} rows", isa_name(isa), format->name, x_rows));
+                CHECK(std::memcmp(y.data(), want.data(), x_rows * rows * sizeof(float)) == 0);
+            }
+        }
+    }
+}
+
 TEST_CASE("linear: many panels, and more activations than the caches hold") {
     Worst worst;
     for (const uint32_t id : {0u, 30u, 8u, 12u, 14u, 22u}) {
         const Format* format = find_format(id);
         check(make_problem(*format, 16 * 19 + 5, 1024, 1, 3, 0), 16 * 19 + 5, 1, false, worst);
         check(make_problem(*format, 16 * 19 + 5, 1280, 48, 5, 0), 16 * 19 + 5, 48, false, worst);
+        check(make_problem(*format, 16 * 19 + 5, 1280, 7, 6, 0), 16 * 19 + 5, 7, true, worst);
         check(make_problem(*format, 35, 1280, 530, 4, 0), 35, 530, true, worst);
         check(make_problem(*format, 35, 1280, 530, 4, 0), 35, 530, false, worst);
     }

@@ -25,6 +25,7 @@ struct Avx512 {
     static constexpr size_t kStreams = 4;     // panels read side by side: see multiply_vec
     static constexpr size_t kTilePanels = 4;  // of weights, and rows of activations, in registers at once:
     static constexpr size_t kTileRows = 4, kFloatTileRows = 4;
+    static constexpr bool kFew = false;
 
     // Stays in its place beside `with`: left alone, the compiler would gather prefetches in bursts.
     RL_ALWAYS_INLINE static void prefetch(const uint8_t* p, Bytes& with) {

@@ -15,7 +15,8 @@
 // shifted to the top, so that they and signed codes are all 128 + value; the scale takes the shift back.
 // kInOrder: codes() gives columns in their order, so that a group is done with its last. A family without
 // shifts to spare (V::kInPlace) gets plain fields where they lie in the byte, and factors that take that
-// back.
+// back. kFewRows: up to so many activation rows are multiplied as linear_few.h does it. kSectionBytes: if not
+// 0, sections are alike but for lying so many bytes apart.
 #pragma once
 
 #include "linear_common.h"
@@ -32,6 +33,8 @@ struct Shaped {
     static constexpr int kGroup = kGroupCols;
     static constexpr int kGroups = kBlockCols / kGroupCols;
     static constexpr bool kInOrder = false;
+    static constexpr size_t kFewRows = 0;
+    static constexpr int kSectionBytes = 0;
     static constexpr int kFactor(int) { return 0; }
 };
 
@@ -88,6 +91,7 @@ RL_ALWAYS_INLINE inline void nibbles32(const uint8_t* q, Use&& use) {
 template <class V>
 struct Q4_0 : Shaped<2, 32, 18, 32, 32>, OffsetCodes<V, 4> {
     static constexpr int kTo = OffsetCodes<V, 4>::kShift;
+    static constexpr size_t kFewRows = 16;
     using Scales = HalfScales<V, kTo>;
     template <int, class Use>
     RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
@@ -131,6 +135,7 @@ struct Q5_1 : Shaped<7, 32, 24, 32, 32>, PlainCodes<5> {
 
 template <class V>
 struct Q8_0 : Shaped<8, 32, 34, 32, 32>, SignedCodes {
+    static constexpr size_t kFewRows = 16;
     using Scales = HalfScales<V>;
     template <int, class Use>
     RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
@@ -270,6 +275,8 @@ struct SixBitScales {
 
 template <class V>
 struct Q4_K : Shaped<12, 256, 144, 64, 32>, PlainCodes<V::kInPlace ? 8 : 4> {
+    static constexpr size_t kFewRows = 16;
+    static constexpr int kSectionBytes = 512;
     using Scales = SixBitScales<V, V::kInPlace ? 3 : 2>;
     static constexpr int kFactor(int g) { return V::kInPlace ? g % 2 : 0; }
     template <int s, class Use>
@@ -301,6 +308,8 @@ struct Q5_K : Shaped<13, 256, 176, 64, 32>, PlainCodes<5> {
 template <class V>
 struct Q6_K : Shaped<14, 256, 210, 128, 16>, OffsetCodes<V, 6> {
     static constexpr int kTo = OffsetCodes<V, 6>::kShift;
+    static constexpr size_t kFewRows = 16;
+    static constexpr int kSectionBytes = 1536;
     struct Scales {
         static constexpr int kFactors = 1;
         const uint8_t* b;

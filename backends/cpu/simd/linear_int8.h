@@ -321,20 +321,5 @@ inline void multiply_mat(const PanelView& w, size_t panel_begin, size_t panel_en
     }
 }
 
-template <class V, class F>
-struct Int8Product {
-    static void multiply(const PackedMatrix& w, uint64_t panel_begin, uint64_t panel_end, const std::byte* x,
-                         size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate) {
-        const PanelView view(w);
-        const auto* blocks = reinterpret_cast<const Int8Block*>(x);
-        if (x_rows == 1)
-            multiply_vec<V, F>(view, panel_begin, panel_end, blocks, y, accumulate);
-        else
-            multiply_mat<V, F>(view, panel_begin, panel_end, blocks, x_stride / sizeof(Int8Block), x_rows, y,
-                               y_stride, accumulate);
-    }
-    static constexpr LinearKernel kernel = {Activations::int8_block32, int8_bytes, prepare_int8, multiply};
-};
-
 }  // namespace
 }  // namespace redline::cpu

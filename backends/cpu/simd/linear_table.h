@@ -2,8 +2,8 @@
 #pragma once
 
 #include "linear_code_books.h"
+#include "linear_few.h"
 #include "linear_float.h"
-#include "linear_int8.h"
 
 namespace redline::cpu {
 namespace {

@@ -1,0 +1,158 @@
+// Products of two and more activation rows that are too few to pay for unpacking a panel into memory, and
+// the choice among the ways that a product can go.
+#pragma once
+
+#include "linear_int8.h"
+
+namespace redline::cpu {
+namespace {
+
+// Adds to totals[kRows] what 32 columns give, which are group k of section s of a panel block. Each vector of
+// codes meets all rows while it is in registers. Only one group is decoded at a time, for two groups' sums of
+// four rows are more than AVX2 has registers for.
+template <class V, class F, int s, int k, size_t kRows>
+RL_ALWAYS_INLINE inline void add_few(const uint8_t* block, const typename V::Floats* w,
+                                     const typename V::Floats* m, const Int8Block* x, size_t x_stride,
+                                     const uint8_t* ahead, typename V::Floats* totals) {
+    constexpr int kParts = 32 / F::kGroup, kSteps = F::kGroup / 4;
+    using Sum = typename V::template Sum<F>;
+    // Where pairs of vectors are summed, the first waits for the second, so that no row's products have to.
+    constexpr bool kPaired = Sum::kRun == 2;
+    Sum dots[kRows][kParts];
+    unroll<0, int(kRows) * kParts>([&](auto i) RL_ALWAYS_INLINE {
+        const Int8Block& xt = x[i / kParts * x_stride];
+        dots[i / kParts][i % kParts].start(kParts == 1 ? xt.neg32 : xt.neg16[i % kParts]);
+    });
+    typename V::Bytes waiting;
+    F::template codes<s>(block, [&](auto at, auto j, typename V::Bytes v) RL_ALWAYS_INLINE {
+        if constexpr (at == k) {
+            constexpr int kStep = 8 * (F::kSection / 32 * s + k) + j, kAll = F::kBlock / 4;
+            constexpr int kLines = (F::kBytes + 63) / 64;
+            unroll<kStep * kLines / kAll, (kStep + 1) * kLines / kAll>(
+                [&](auto line) RL_ALWAYS_INLINE { V::prefetch(ahead + 64 * line, v); });
+            V::keep(v);
+            if constexpr (kPaired && j % 2 == 0)
+                waiting = v;
+            else
+                unroll<0, int(kRows)>([&](auto t) RL_ALWAYS_INLINE {
+                    const int8_t* q = x[t * x_stride].q + 4 * j;
+                    Sum& sum = dots[t][j / kSteps];
+                    if constexpr (kPaired) sum.template add<(j - 1) % kSteps>(waiting, V::quad(q - 4));
+                    sum.template add<j % kSteps>(v, V::quad(q));
+                });
+        }
+    });
+    unroll<0, int(kRows)>([&](auto t) RL_ALWAYS_INLINE {
+        totals[t] = add_scaled<V, F>(totals[t], dots[t], w, m, x[t * x_stride]);
+    });
+}
+
+// The same of all columns of a panel block.
+template <class V, class F, size_t kRows>
+RL_ALWAYS_INLINE inline void add_few_block(const uint8_t* block, const typename V::Floats* w,
+                                           const typename V::Floats* m, const Int8Block* x, size_t x_stride,
+                                           const uint8_t* ahead, typename V::Floats* totals) {
+    constexpr int kSections = F::kBlock / F::kSection, kWide = F::kSection / 32, kParts = 32 / F::kGroup;
+    const auto section = [&](auto s, int g, const uint8_t* codes, const uint8_t* fetched) RL_ALWAYS_INLINE {
+        unroll<0, kWide>([&](auto k) RL_ALWAYS_INLINE {
+            const int at = (g + k) * kParts;
+            add_few<V, F, s, k, kRows>(opaque(codes), w + at, m + (F::kMins ? at : 0), opaque(x + g + k),
+                                       x_stride, opaque(fetched), totals);
+        });
+    };
+    if constexpr (F::kSectionBytes > 0) {
+        constexpr int kFetched = (F::kBytes + 63) / 64 / kSections * 64;
+        int sections = kSections;  // unknown to the compiler, for unrolled they are too many instructions
+        asm("" : "+r"(sections));
+        for (int s = 0; s < sections; ++s)
+            section(Index<0>{}, s * kWide, block + s * F::kSectionBytes, ahead + s * kFetched);
+    } else {
+        unroll<0, kSections>([&](auto s) RL_ALWAYS_INLINE { section(s, s * kWide, block, ahead); });
+    }
+}
+
+// (kRows, 16) sums over the columns of `blocks` panel blocks, whose scales and minima are w and m: 256
+// columns are summed first, and then added to the others.
+template <class V, class F, size_t kRows>
+void multiply_few_tile(const uint8_t* block, size_t blocks, const typename V::Floats* w,
+                       const typename V::Floats* m, const Int8Block* x, size_t x_stride, ptrdiff_t ahead,
+                       float* sums, bool accumulate) {
+    for (size_t count; blocks > 0; blocks -= count, accumulate = true) {
+        typename V::Floats totals[kRows];
+        for (size_t t = 0; t < kRows; ++t) totals[t] = V::zero();
+        count = smaller(Unpacked<V, F>::kBlocks, blocks);
+        for (size_t b = 0; b < count; ++b) {
+            add_few_block<V, F, kRows>(block, w, m, x, x_stride, block + ahead, totals);
+            block += F::kBytes, x += F::kBlock / 32;
+            w += F::kGroups, m += F::kMins ? F::kGroups : 0;
+        }
+        for (size_t t = 0; t < kRows; ++t) {
+            float* to = sums + t * kPanelRows;
+            if (accumulate) totals[t] = V::add(totals[t], V::load_rows(to, kPanelRows));
+            V::store_rows(to, kPanelRows, totals[t]);
+        }
+    }
+}
+
+// Panel blocks that meet one tile of rows after the other: few enough for the first-level cache, and enough
+// that two sizes of tiles, whose code fills the CPU's cache of decoded instructions, do not alternate often.
+template <class V, class F>
+constexpr size_t kFewBlocks = 4 * Unpacked<V, F>::kBlocks;
+
+// All rows, four at a time or in even shares of what is left, against up to kFewBlocks panel blocks.
+template <class V, class F>
+RL_ALWAYS_INLINE inline void sweep_few(const uint8_t* block, size_t blocks, const Int8Block* x,
+                                       size_t x_stride, size_t x_rows, ptrdiff_t ahead, float* sums,
+                                       bool accumulate) {
+    constexpr size_t kGroups = kFewBlocks<V, F> * F::kGroups;
+    typename V::Floats w[kGroups], m[F::kMins ? kGroups : 1];
+    for (size_t b = 0; b < blocks; ++b)
+        Unpacked<V, F>::fill_scales(block + b * F::kBytes, w + b * F::kGroups,
+                                    m + (F::kMins ? b * F::kGroups : 0));
+    for (size_t rows; x_rows > 0; x_rows -= rows, x += rows * x_stride, sums += rows * kPanelRows) {
+        rows = x_rows <= 4 ? x_rows : x_rows <= 6 ? 3 : 4;
+        const auto tile = rows == 4   ? multiply_few_tile<V, F, 4>
+                          : rows == 3 ? multiply_few_tile<V, F, 3>
+                                      : multiply_few_tile<V, F, 2>;
+        tile(block, blocks, w, m, x, x_stride, ahead, sums, accumulate);
+    }
+}
+
+// Two to F::kFewRows activation rows. A row's sums are those that multiply_mat() gives, bit for bit, so that
+// they do not depend on how many rows are beside it.
+template <class V, class F>
+void multiply_few(const PanelView& w, size_t panel_begin, size_t panel_end, const Int8Block* x,
+                  size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate) {
+    constexpr size_t kStep = kFewBlocks<V, F>;
+    alignas(64) float sums[F::kFewRows * kPanelRows];
+    for (size_t p = panel_begin; p < panel_end; ++p) {
+        const ptrdiff_t jump = w.jump(p, 1, panel_end);
+        for (size_t b = 0; b < w.blocks; b += kStep) {
+            const size_t at = b * F::kBytes;
+            sweep_few<V, F>(w.panel(p) + at, smaller(kStep, w.blocks - b), x + b * F::kBlock / 32, x_stride,
+                            x_rows, ptrdiff_t(kLoneAhead) + (at + kLoneAhead >= w.panel_bytes ? jump : 0),
+                            sums, b > 0);
+        }
+        hand_out<V>(w, p, 1, sums, x_rows, y, y_stride, accumulate);
+    }
+}
+
+template <class V, class F>
+struct Int8Product {
+    static void multiply(const PackedMatrix& w, uint64_t panel_begin, uint64_t panel_end, const std::byte* x,
+                         size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate) {
+        const PanelView view(w);
+        const auto* blocks = reinterpret_cast<const Int8Block*>(x);
+        x_stride /= sizeof(Int8Block);
+        if (x_rows == 1) return multiply_vec<V, F>(view, panel_begin, panel_end, blocks, y, accumulate);
+        if constexpr (V::kFew && F::kFewRows > 0)
+            if (x_rows <= F::kFewRows)
+                return multiply_few<V, F>(view, panel_begin, panel_end, blocks, x_stride, x_rows, y, y_stride,
+                                          accumulate);
+        multiply_mat<V, F>(view, panel_begin, panel_end, blocks, x_stride, x_rows, y, y_stride, accumulate);
+    }
+    static constexpr LinearKernel kernel = {Activations::int8_block32, int8_bytes, prepare_int8, multiply};
+};
+
+}  // namespace
+}  // namespace redline::cpu
