@@ -35,11 +35,12 @@ std::vector<serve::Route> at_once(std::vector<serve::Route> routes) {
 class ConnectionServer {
 public:
     ConnectionServer()
-        : pool_({{"a", {"first"}, "/models/a.gguf"}, {"b", {}, "/models/b.gguf"}}, {.most = 2},
-                [this](const serve::OfferedModel&) {
-                    return serve::OpenedModel{std::make_unique<HeldModel>(model_)};
-                },
-                [](const serve::OfferedModel&, uint64_t) { return std::optional<serve::Problem>(); }) {
+        : pool_(
+              {{"a", {"first"}, "/models/a.gguf"}, {"b", {}, "/models/b.gguf"}}, {.most = 2},
+              [this](const serve::OfferedModel&) {
+                  return serve::OpenedModel{std::make_unique<HeldModel>(model_)};
+              },
+              [](const serve::OfferedModel&, uint64_t) { return std::optional<serve::Problem>(); }) {
         for (const serve::OfferedModel& each : pool_.offered()) load(each);
         for (serve::HttpCore* core : {open_.get(), closed_.get()})
             core->log = [](const serve::HttpAccess& access) {
