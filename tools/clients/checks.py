@@ -55,7 +55,7 @@ def get(path, base=None, key=None):
 def post(path, body, base=None):
     request = urllib.request.Request((base or BASE) + path, json.dumps(body).encode(), {
         "Authorization": f"Bearer {KEY}", "Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=120) as answer:
+    with urllib.request.urlopen(request, timeout=1800) as answer:
         return json.load(answer)
 
 
