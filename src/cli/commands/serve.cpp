@@ -70,9 +70,9 @@ void await_signal(const ServeOptions& serve, const Interrupts& interrupts, serve
         std::this_thread::sleep_for(kLook);
     }
     const uint64_t answers = running();
-    say(answers == 0
-            ? std::string("the server ends")
-            : fmt::format("the server ends: {} answers may go on for {} s", answers, serve.drain_seconds));
+    say(answers == 0 ? std::string("the server ends")
+                     : fmt::format("the server ends: {} answer{} may go on for {} s", answers,
+                                   answers == 1 ? "" : "s", serve.drain_seconds));
 }
 
 constexpr std::chrono::seconds kWritten(5);  // for the ends of answers to reach their clients
@@ -150,7 +150,8 @@ Result<int> serve_models(ServeSettings& command, const std::vector<std::string>&
     server->open(serve::pool_routes(pool), request_threads());
     Output out;
     out.write(fmt::format("listening on {}\n", server->address()));
-    say(fmt::format("{} models of {} answer at {}, {} of them at a time", count, serve.models,
+    say(fmt::format("{} {} answer at {}, {} of them at a time",
+                    count == 1 ? "1 model of" : fmt::format("{} models of", count), serve.models,
                     server->address(), std::min<size_t>(count, serve.models_most)));
     // The pool says how it went.
     for (const std::string& name : models.at_start)

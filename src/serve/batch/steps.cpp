@@ -10,6 +10,10 @@ namespace {
 // GPUs read the keys of a step of several sequences once for each row. Parts of prompts go along with the
 // tokens of others if they are so short, or have so few keys; the rest has steps of its sequence alone.
 constexpr uint64_t kTogether = 8, kTogetherKeys = 256;
+// Kernels for few rows round differently from those for many. The prompt of a seeded request is read in parts
+// that end at multiples of this, in steps of its sequence alone, so that it has the same ones whatever others
+// do.
+constexpr uint64_t kSeededPart = 64;
 
 }  // namespace
 
@@ -55,17 +59,19 @@ void Scheduler::Loop::add_prompts(Parts& together, std::vector<Parts>& alone) {
     for (const size_t i : prompt_order(states)) {
         Request& request = *readers[i];
         uint64_t tokens = std::min(request.left(), mixes_ ? std::min(budget, room) : budget);
+        const bool apart = mixes_ && request.seeded() && tokens > 0;
+        if (apart) tokens = std::min(request.left(), kSeededPart - request.position() % kSeededPart);
         if (!request.marks.empty()) tokens = std::min(tokens, request.marks.front() - request.position());
         const bool light = tokens <= kTogether || request.position() + tokens <= kTogetherKeys;
-        const bool joins = (mixes_ || (light && tokens <= room)) && together.size() < outputs;
-        if (tokens == 0 || (mixes_ && !joins)) break;
+        const bool joins = !apart && (mixes_ || (light && tokens <= room)) && together.size() < outputs;
+        if (tokens == 0 || (mixes_ && !joins && !apart)) break;
         if (joins) {
             together.push_back({&request, tokens});
             room -= tokens;
         } else {
             alone.push_back({{&request, tokens}});
         }
-        budget -= tokens;
+        budget -= std::min(budget, tokens);
         read += tokens;
         request.passed_over -= tokens;  // which `read` adds below
     }
