@@ -2,6 +2,7 @@
 #include "serve/batch/loop.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace redline::serve {
 
@@ -52,6 +53,8 @@ void Scheduler::Loop::add_prompts(Parts& together, std::vector<Parts>& alone) {
         readers.push_back(request.get());
         states.push_back({request->left(), request->passed_over});
     }
+    // A row is left to what pads the step.
+    const uint64_t part = std::min(kSeededPart, std::bit_floor(std::max<uint64_t>(batch, 2) - 1));
     uint64_t budget =
         mixes_ ? pace_.rows(generating, batch) : bursts_.rows(generating, readers.size(), batch);
     uint64_t room = batch - generating, read = 0;
@@ -60,7 +63,7 @@ void Scheduler::Loop::add_prompts(Parts& together, std::vector<Parts>& alone) {
         Request& request = *readers[i];
         uint64_t tokens = std::min(request.left(), mixes_ ? std::min(budget, room) : budget);
         const bool apart = mixes_ && request.seeded() && tokens > 0;
-        if (apart) tokens = std::min(request.left(), kSeededPart - request.position() % kSeededPart);
+        if (apart) tokens = std::min(request.left(), part - request.position() % part);
         if (!request.marks.empty()) tokens = std::min(tokens, request.marks.front() - request.position());
         const bool light = tokens <= kTogether || request.position() + tokens <= kTogetherKeys;
         const bool joins = !apart && (mixes_ || (light && tokens <= room)) && together.size() < outputs;
