@@ -68,7 +68,7 @@ void main() {
             const uint rows[ROWS] = {first_rows[result / EXPERT_ROWS] + result % EXPERT_ROWS};
             const float gain = gain_of(result);
             const vec2 biases = args.has_bias != 0u ? vec2(gate_bias[rows[0]], up_bias[rows[0]]) : vec2(0.0);
-            float sums[STREAMS];
+            float sums[SUMS];
             sums[0] = sums[1] = 0.0;
             own_products(rows, sums);
             const float gate = subgroupAdd(sums[0]) * scale + biases.x, up = subgroupAdd(sums[1]) * scale + biases.y;

@@ -3,7 +3,7 @@
 #define MATRICES 2
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
-const uint ROWS = 1;
+const uint ROWS = 1, TOKENS = 1;
 layout(constant_id = 2) const uint GROUP = 16;
 layout(constant_id = 3) const bool TAKE = false;
 layout(constant_id = 4) const uint COLS = 4096;
@@ -32,7 +32,7 @@ void main() {
         for (uint from = gl_SubgroupID; from < GROUP && base + from < args.rows; from += gl_NumSubgroups) {
             const uint rows[ROWS] = {base + from};
             const float gain = gain_of(args.first_row + rows[0]);
-            float sums[STREAMS];
+            float sums[SUMS];
             sums[0] = sums[1] = 0.0;
             own_products(rows, sums);
             const float gate = subgroupAdd(sums[0]) * scale, up = subgroupAdd(sums[1]) * scale;

@@ -3,6 +3,7 @@
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint ROWS = 1;
+const uint TOKENS = 1;
 layout(constant_id = 2) const uint GROUP = 16;
 layout(constant_id = 3) const bool TAKE = false;
 layout(constant_id = 4) const uint COLS = 4096;
@@ -31,7 +32,7 @@ void main() {
     for (uint base = gl_WorkGroupID.x * GROUP; base < args.rows; base += gl_NumWorkGroups.x * GROUP, turn ^= 1u) {
         for (uint from = gl_SubgroupID * ROWS; from < GROUP && base + from < args.rows; from += gl_NumSubgroups * ROWS) {
             uint rows[ROWS];
-            float sums[STREAMS], before[ROWS], gains[ROWS];
+            float sums[SUMS], before[ROWS], gains[ROWS];
             [[unroll]] for (uint r = 0; r < ROWS; ++r) {
                 rows[r] = min(base + from + r, args.rows - 1u);
                 sums[r] = 0.0;

@@ -93,7 +93,9 @@ Status Activations::prepare(Recorder& recorder, const View& view, std::span<cons
     const Binding gain = view.vector(norm_.gain, view.step);
     if (dot) {
         const args::QuantizeArgs push = {width, kind, norm_ ? 1u : 0u, norm_.eps};
-        RL_TRY(recorder.dispatch({"quantize", 4, 1, {kThreads}}, {raw_, prepared_, gain, view.step}, push,
+        // An invocation has 16 elements at a time.
+        const uint32_t threads = width < kWideRow ? kThreads : own_threads(recorder.device());
+        RL_TRY(recorder.dispatch({"quantize", 4, 1, {threads}}, {raw_, prepared_, gain, view.step}, push,
                                  {rows}));
     }
     if (matrices != paths.end()) {
