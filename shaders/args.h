@@ -334,6 +334,20 @@ struct LinearArgs {
     uint function;     // of the result: one more than in Function, or 0 for none
 };
 
+// Arguments of linear_few.comp and gated_few.comp, named as above.
+struct FewArgs {
+    uint rows;
+    uint cols;
+    uint units;
+    uint first_row;
+    uint stride;
+    uint rows_of;
+    uint has_bias;
+    uint accumulate;
+    uint act;
+    uint first_counter;  // of the dispatch's work-groups that share rows
+};
+
 // A product for each head; rows of the weights are counted over all heads.
 struct HeadArgs {
     uint rows;  // of one head

@@ -79,6 +79,26 @@ TEST_CASE(
     CHECK(backend->pipelines().all().count("unpack.q8_0/2/1/256") == 1);
 }
 
+TEST_CASE("vulkan: products of 9 to 64 rows on matrix units are within the bound, however wide they are") {
+    const auto backend = open_with_matrices();
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
+    const Format &q8 = *find_format("Q8_0"), &q4k = *find_format("Q4_K");
+    for (const uint32_t rows : {9u, 50u})
+        for (const OpCase& c :
+             {linear_case(q8, rows, 37, 64, {}), linear_case(q8, rows, 70, 1056, {true, true, true}),
+              gated_case(q4k, Act::silu, true, rows, 37, 1024)}) {
+            CAPTURE(c.name);
+            CHECK(off_reference(c, *backend) <= 1.0);
+        }
+    size_t linear = 0, gated = 0;
+    for (const auto& [name, pipeline] : backend->pipelines().all()) {
+        linear += name.starts_with("linear_few.") ? 1 : 0;
+        gated += name.starts_with("gated_few.") ? 1 : 0;
+    }
+    CHECK(linear == 2);
+    CHECK(gated == 2);
+}
+
 TEST_CASE("vulkan: attention gives the same however many queries share a work-group, and the keys or not") {
     const auto backend = open_with_matrices();
     if (!backend) RL_SKIP("there is no Vulkan device with what this needs");

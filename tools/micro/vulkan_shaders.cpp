@@ -31,7 +31,7 @@ std::vector<OpCase> all_cases() {
     std::vector<OpCase> cases = op_cases();
     std::erase_if(cases, [](const OpCase& c) { return c.cpu_only; });
     for (const Format* format : all_formats())
-        for (const uint32_t rows : {1u, 4u, 64u}) {
+        for (const uint32_t rows : {1u, 4u, 8u, 16u, 64u}) {
             cases.push_back(linear_case(*format, rows, 1024, 4096, {true, false, false}));
             cases.push_back(gated_case(*format, Act::silu, true, rows, 1024, 4096));
         }
@@ -130,7 +130,8 @@ Faults print_line(const Device& device, const Pipeline& pipeline, std::FILE* lis
     const std::string code = machine_code(device.handle(), info);
     const auto is = [&](const char* kind) { return pipeline.name.find(kind) != std::string::npos; };
     for (const auto& [of_kind, instruction] :
-         {std::pair{is("_dot.") || is("_own."), "v_dot4"}, std::pair{is("_coop."), "v_wmma"},
+         {std::pair{is("_dot.") || is("_own."), "v_dot4"},
+          std::pair{is("_coop.") || is("r_few.") || is("d_few."), "v_wmma"},
           std::pair{is("_bfloat."), "v_wmma_f32_16x16x16_bf16"}}) {
         const size_t n = count(code, instruction);
         if (n > 0) line += fmt::format("  {} x{}", instruction, n);

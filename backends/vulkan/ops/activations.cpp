@@ -27,6 +27,11 @@ Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t
 }
 
 Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows) {
+    if (FewProducts::wanted(device, format, cols, rows)) return Path::few;
+    return wide_path(device, format, cols, rows);
+}
+
+Path wide_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows) {
     const Path path = path_of(device, format, cols, rows);
     if (path == Path::matrices && format.name == "F16") return Path::halves;
     const bool unpacked = path == Path::matrices && rows > kFewTileRows && device.unpacks() &&
@@ -69,9 +74,8 @@ constexpr uint32_t kWideRow = 4096;
 Status record_halves(Recorder& recorder, const View& view, Path path, const args::HalvesArgs& args, Binding x,
                      Binding halves, Binding scales, Binding gain, uint64_t rows) {
     const uint32_t threads = args.width < kWideRow ? kThreads : 2 * kThreads;
-    return recorder.dispatch(
-        {"prepare_halves", 5, 1, {threads, path == Path::bfloats, path != Path::matrices}},
-        {x, halves, scales, gain, view.step}, args, striding(rows));
+    return recorder.dispatch({"prepare_halves", 5, 1, {threads, path == Path::bfloats, in_order(path)}},
+                             {x, halves, scales, gain, view.step}, args, striding(rows));
 }
 
 Status Activations::prepare(Recorder& recorder, const View& view, std::span<const Path> paths) {

@@ -120,7 +120,7 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
 
 // A number of rows that is of this class.
 uint64_t rows_in(RowClass rows) {
-    constexpr uint64_t kRows[] = {1, kFewRows, kFewTileRows, kFewTileRows + 1};
+    constexpr uint64_t kRows[] = {1, kFewRows, kMostFewTokens, kFewTileRows + 1};
     return kRows[size_t(rows)];
 }
 
@@ -153,8 +153,10 @@ public:
         uint64_t unpacked = 0;  // rows
         for (size_t i = 0; i < ways.size(); ++i)
             if (ways[i] == Path::unpacked) unpacked += tensors_[i].shape.rows;
-        const uint64_t own = Activations::scratch(plan, x_), cols = tensors_.front().shape.cols;
-        return unpacked > 0 ? own + unpacked_scratch(device_, unpacked, cols, plan.max_rows) : own;
+        const uint64_t cols = tensors_.front().shape.cols,
+                       few = FewProducts::scratch(device_, tensors_, false, plan.max_rows);
+        return Activations::scratch(plan, x_) +
+               (unpacked > 0 ? std::max(few, unpacked_scratch(device_, unpacked, cols, plan.max_rows)) : few);
     }
 
     bool takes_int8() const override {
@@ -180,6 +182,7 @@ private:
         Activations x(x_, norm_);
         RL_TRY(x.prepare(recorder, view, ways));
         std::vector<UnpackedProduct> unpacked;
+        FewProducts few(recorder, view, x, Activations::scratch(view.plan, x_), results());
         for (size_t i = 0; i < parts_.size(); ++i) {
             Product product{parts_[i].w, view.slot(parts_[i].y), view.rows_of(parts_[i].y)};
             product.rows_kind = rows_kind(view.plan, parts_[i].y);
@@ -188,6 +191,10 @@ private:
             product.accumulate = accumulate_;
             product.function = function_;
             product.cut = cut(view.rows_of(x_));
+            if (ways[i] == Path::few) {
+                RL_TRY(few.record(product, view.weight(parts_[i].w), nullptr));
+                continue;
+            }
             if (ways[i] == Path::unpacked) {
                 unpacked.push_back({&view.weight(parts_[i].w), nullptr, product});
                 continue;
@@ -211,6 +218,12 @@ private:
         for (const Tensor& tensor : tensors_)
             out.push_back(product_path(device_, *tensor.format, tensor.shape.cols, rows));
         const auto has = [&](Path path) { return std::find(out.begin(), out.end(), path) != out.end(); };
+        if (has(Path::few)) {
+            // Those of all or of none.
+            const bool all = std::all_of(out.begin(), out.end(), [](Path path) { return path == Path::few; });
+            for (size_t i = 0; i < out.size() && !all; ++i)
+                out[i] = wide_path(device_, *tensors_[i].format, tensors_[i].shape.cols, rows);
+        }
         const bool halves = has(Path::halves) || has(Path::unpacked);
         if (has(Path::matrices) || (has(Path::bfloats) && halves))
             std::replace_if(out.begin(), out.end(), on_matrices, Path::matrices);
@@ -244,7 +257,8 @@ public:
                              : way == Path::unpacked ? unpacked_scratch(device_, 2 * tensor_.shape.rows,
                                                                         tensor_.shape.cols, plan.max_rows)
                                                      : 0;
-        return Activations::scratch(plan, op_.x) + own;
+        const uint64_t few = FewProducts::scratch(device_, std::span(&tensor_, 1), true, plan.max_rows);
+        return Activations::scratch(plan, op_.x) + std::max(own, few);
     }
 
     bool takes_int8() const override { return path(1) == Path::dot_own; }
@@ -255,6 +269,14 @@ public:
         Activations x(op_.x, op_.norm);
         if (way == Path::tiles || on_matrices(way)) recorder.claim_scratch();
         RL_TRY(x.prepare(recorder, view, std::span(&way, 1)));
+        if (way == Path::few) {
+            FewProducts few(recorder, view, x, Activations::scratch(view.plan, op_.x),
+                            2 * tensor_.shape.rows);
+            Product product{op_.gate, view.slot(op_.y), view.rows};
+            product.stride = view.width(op_.y);
+            product.act = op_.act;
+            return few.record(product, view.weight(op_.gate), &view.weight(op_.up));
+        }
         if (on_matrices(way)) return record_gated_matrices(recorder, view, x, way);
         return view.rows <= kFewRows ? record_few(recorder, view, x, way)
                                      : record_many(recorder, view, x, way);
@@ -406,7 +428,7 @@ std::vector<uint32_t> subgroup_sizes(const Device& device) {
 }
 
 Choices product_choices(const Device& device, Path path, uint64_t results, bool gated) {
-    if (path == Path::tiles) return {};
+    if (path == Path::tiles || path == Path::few) return {};
     if (on_matrices(path))
         return {choice("tile_rows", 0, {128, 64}), choice("tile_tokens", 0, {128, 64, 32}),
                 choice("depth", 0, {32})};

@@ -78,6 +78,7 @@ enum class Path : uint8_t {
     floats_own,    // the same, weights of plain floats: normed by each subgroup itself
     dot_own,       // one row, quantized to int8 by each work-group itself, or left in it
     dot_prepared,  // few rows, quantized to int8 beforehand
+    few,           // up to kMostFewTokens rows, halfs on matrix units, at the pace of the weights
     tiles,         // many rows, in f32
     matrices,      // many rows, halfs on matrix units
     halves,        // the same, the weight is halfs
@@ -85,12 +86,20 @@ enum class Path : uint8_t {
     bfloats,       // in bfloat16, which the weight is
 };
 inline bool on_matrices(Path path) {
-    return path == Path::matrices || path == Path::halves || path == Path::unpacked || path == Path::bfloats;
+    return path == Path::few || path == Path::matrices || path == Path::halves || path == Path::unpacked ||
+           path == Path::bfloats;
+}
+// True where activations are in order. On other paths on matrix units the middle two of four have changed
+// places: see half_units.glsl.
+inline bool in_order(Path path) {
+    return path == Path::halves || path == Path::unpacked || path == Path::bfloats;
 }
 // `rows` of x; `cols` of the weight.
 Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
 // The same for Linear, LinearGroup and Gated: weights may be unpacked, and halfs are not reordered.
 Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
+// The same without Path::few.
+Path wide_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
 Precision precision_of(Path path, const Format& format);
 // Work-groups of a product over tiles.
 struct Tiles {
@@ -217,6 +226,36 @@ uint64_t unpacked_scratch(const Device& device, uint64_t rows, uint64_t cols, ui
 // the next are unpacked beside them.
 Status record_unpacked(Recorder& recorder, const View& view, std::span<const UnpackedProduct> products,
                        const Activations& x, uint64_t at);
+
+// Products of one set of up to kMostFewTokens rows on matrix units (Path::few), whose work-groups share
+// columns where rows of the weights are few.
+constexpr uint32_t kMostFewTokens = 64;
+class FewProducts {
+public:
+    // True where products of `rows` rows with such a weight go this way.
+    static bool wanted(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
+    // Bytes of the scratch that kernels share, for the products of an op with these matrices in steps of at
+    // most `most_rows` rows. `paired`: every matrix comes with another like it.
+    static uint64_t scratch(const Device& device, std::span<const Tensor> matrices, bool paired,
+                            uint64_t most_rows);
+
+    // `at`: of the scratch that is theirs; `results`: rows of all matrices together.
+    FewProducts(Recorder& recorder, const View& view, const Activations& x, uint64_t at, uint64_t results)
+        : recorder_(recorder), view_(view), x_(x), at_(at), results_(results) {}
+    // With `up` a gated product.
+    Status record(const Product& product, const PlacedWeight& w, const PlacedWeight* up);
+
+private:
+    Status record_part(const Product& product, const PlacedWeight& w, const WeightPart& part,
+                       const WeightPart* up);
+
+    Recorder& recorder_;
+    const View& view_;
+    const Activations& x_;
+    uint64_t at_;
+    uint64_t results_;
+    uint32_t counters_ = 0;  // that are in use
+};
 
 // kOwnThreads, as far as the device goes.
 uint32_t own_threads(const Device& device);

@@ -16,7 +16,7 @@
 namespace redline::vulkan {
 
 // Steps are recorded for so many rows, or for as many as the plan has.
-constexpr std::array<uint32_t, 7> kRowClasses = {1, 2, 4, 8, 32, 128, 512};
+constexpr std::array<uint32_t, 9> kRowClasses = {1, 2, 4, 8, 16, 32, 64, 128, 512};
 
 // Of 32 elements in int8, as shaders/include/leave_row.glsl lays them out.
 constexpr uint64_t kLeftUnitBytes = 48;

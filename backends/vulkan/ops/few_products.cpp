@@ -1,0 +1,133 @@
+// Products of some rows on matrix units at the pace at which the weights are read: see few_coop.glsl.
+#include "steps.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+namespace redline::vulkan {
+
+namespace {
+
+struct FewTile {
+    uint32_t rows, tokens, depth;
+    uint32_t across, deep, threads;
+};
+
+// Empty where the device has no matrix units, or too little shared memory. On an H200 (Llama-3.1-8B Q4_K_M,
+// ms of a step of 16, 32 and 64 rows) 64 rows of a depth of 128 take 6.8, 9.7 and 13.3, of 64 7.4, 9.1
+// and 11.7; 128 rows of a depth of 128 7.9, 9.3 and 13.1.
+std::optional<FewTile> few_tile(const Device& device, uint64_t rows) {
+    constexpr uint32_t kMostSubgroups = 8, kThreads = 256, kMatricesHigh = 2;
+    const MatrixShape* shape = device.use_matrix() ? matrix_shape(device.report()) : nullptr;
+    if (!shape) return {};
+    const VkPhysicalDeviceLimits& limits = device.report().limits;
+    const uint32_t tokens = std::max(16u, uint32_t(std::bit_ceil(rows))), subgroup = device.subgroup();
+    FewTile tile = {64, tokens, tokens <= 16 ? 128u : 64u, 0, 0, 0};
+    // Both tiles in 16 bits, or sums of pairs of matrices of each subgroup in their place.
+    const uint32_t results = 2 * kMostSubgroups * shape->m * shape->n * 4;
+    const auto fits = [&] {
+        const uint32_t tiles = (tile.rows + tile.tokens) * (tile.depth / 8 + 1) * 16;
+        return std::max(tiles, results) + 16 <= limits.maxComputeSharedMemorySize;
+    };
+    if (!fits()) tile.depth = 32;
+    tile.across = tile.rows / (kMatricesHigh * shape->m);
+    const uint32_t subgroups =
+        std::clamp(kThreads / subgroup, tile.across, std::max(tile.across, kMostSubgroups));
+    tile.deep = std::min(tile.depth / shape->k, subgroups / tile.across);
+    tile.threads = tile.across * tile.deep * subgroup;
+    if (!fits() || tile.threads > limits.maxComputeWorkGroupInvocations) return {};
+    return tile;
+}
+
+// How many work-groups share the columns of the same of `rows` rows: so many that each processor has a few,
+// but a share is no less than a few tiles.
+uint32_t few_shares(const Device& device, const FewTile& tile, uint64_t rows, uint64_t cols) {
+    constexpr uint64_t kGroupsEach = 4, kFewestTiles = 4, kMostShares = 8;  // the last as in few_coop.glsl
+    const uint64_t groups = (rows + tile.rows - 1) / tile.rows, tiles = (cols + tile.depth - 1) / tile.depth;
+    const uint64_t wanted = (kGroupsEach * processors(device) + groups - 1) / groups;
+    const uint64_t shares = std::clamp<uint64_t>(std::min(wanted, tiles / kFewestTiles), 1, kMostShares);
+    const uint64_t each = (tiles + shares - 1) / shares;
+    return uint32_t((tiles + each - 1) / each);
+}
+
+// Sums of all shares; `rows` of all matrices of a dispatch.
+uint64_t partial_bytes(const FewTile& tile, uint64_t groups, uint32_t shares) {
+    return shares > 1 ? aligned(groups * shares * tile.rows * tile.tokens * 4) : 0;
+}
+
+}  // namespace
+
+bool FewProducts::wanted(const Device& device, const Format& format, uint64_t cols, uint64_t rows) {
+    return rows > kFewRows && rows <= kMostFewTokens &&
+           path_of(device, format, cols, rows) == Path::matrices &&
+           Pipelines::exists(fmt::format("linear_few.{}", weight_layout(format)->name)) &&
+           few_tile(device, rows);
+}
+
+uint64_t FewProducts::scratch(const Device& device, std::span<const Tensor> matrices, bool paired,
+                              uint64_t most_rows) {
+    const uint32_t pair = paired ? 2 : 1;
+    const uint64_t cols = matrices.front().shape.cols;
+    uint64_t most = 0, results = 0;
+    for (const Tensor& matrix : matrices) results += pair * matrix.shape.rows;
+    for (uint64_t rows = kFewRows + 1; rows <= std::min<uint64_t>(most_rows, kMostFewTokens);
+         rows = std::bit_ceil(rows) + 1) {
+        const std::optional<FewTile> tile = few_tile(device, rows);
+        if (!tile) return 0;
+        uint64_t bytes = 0;
+        for (const Tensor& matrix : matrices) {
+            const uint64_t groups = (pair * matrix.shape.rows + tile->rows - 1) / tile->rows;
+            bytes += partial_bytes(*tile, groups, few_shares(device, *tile, results, cols));
+        }
+        most = std::max(most, bytes);
+    }
+    return most;
+}
+
+Status FewProducts::record_part(const Product& product, const PlacedWeight& w, const WeightPart& part,
+                                const WeightPart* up) {
+    const Device& device = recorder_.device();
+    const FewTile tile = *few_tile(device, product.rows);
+    const MatrixShape& shape = *matrix_shape(device.report());
+    const uint64_t high = tile.rows / (up ? 2 : 1), groups = (part.rows + high - 1) / high;
+    // A matrix in several parts has rows enough.
+    const bool shared = w.parts.size() == 1 && counters_ + groups <= VulkanCaches::kCounters;
+    const uint32_t shares = shared ? few_shares(device, tile, results_, w.cols) : 1;
+    args::FewArgs push = {};
+    push.rows = uint32_t(part.rows);
+    push.cols = uint32_t(w.cols);
+    push.units = w.units(part);
+    push.first_row = uint32_t(part.first);
+    push.stride = product.stride;
+    push.rows_of = product.rows_kind;
+    push.has_bias = product.bias ? 1 : 0;
+    push.accumulate = product.accumulate ? 1 : 0;
+    push.act = uint32_t(product.act);
+    push.first_counter = counters_;
+    const uint64_t bytes = partial_bytes(tile, groups, shares);
+    const Binding partials = view_.scratch_at(at_, bytes), counters = view_.caches.counters();
+    if (shares > 1) counters_ += uint32_t(groups);
+    at_ += bytes;
+    const std::vector<uint32_t> constants = {tile.threads, tile.rows,        tile.tokens, tile.depth,
+                                             shape.m,      shape.n,          shape.k,     tile.across,
+                                             tile.deep,    device.subgroup()};
+    const double flops = (up ? 4.0 : 2.0) * double(part.rows) * double(w.cols) * product.rows;
+    if (up)
+        return recorder_.dispatch(
+            {fmt::format("gated_few.{}", w.layout->name), 7, 2, constants},
+            {part.buffer, up->buffer, x_.prepared(), product.y, view_.step, x_.scales(), partials, counters},
+            push, {groups, shares}, flops);
+    return recorder_.dispatch({fmt::format("linear_few.{}", w.layout->name), 8, 1, constants},
+                              {part.buffer, x_.prepared(), product.y, view_.step,
+                               view_.vector(product.bias, view_.step), x_.scales(), partials, counters},
+                              push, {groups, shares}, flops);
+}
+
+Status FewProducts::record(const Product& product, const PlacedWeight& w, const PlacedWeight* up) {
+    for (size_t i = 0; i < w.parts.size(); ++i)
+        RL_TRY(record_part(product, w, w.parts[i], up ? &up->parts[i] : nullptr));
+    return {};
+}
+
+}  // namespace redline::vulkan
