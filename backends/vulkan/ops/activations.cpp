@@ -34,6 +34,8 @@ Path product_path(const Device& device, const Format& format, uint64_t cols, uin
 Path wide_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows) {
     const Path path = path_of(device, format, cols, rows);
     if (path == Path::matrices && format.name == "F16") return Path::halves;
+    if (path == Path::tiles && rows <= kMostDotRows && weight_layout(format)->quantized() && device.use_dot())
+        return Path::dot_prepared;
     const bool unpacked = path == Path::matrices && rows > kFewTileRows && device.unpacks() &&
                           weight_layout(format)->quantized();
     return unpacked ? Path::unpacked : path;

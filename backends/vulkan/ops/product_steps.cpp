@@ -278,8 +278,7 @@ public:
             return few.record(product, view.weight(op_.gate), &view.weight(op_.up));
         }
         if (on_matrices(way)) return record_gated_matrices(recorder, view, x, way);
-        return view.rows <= kFewRows ? record_few(recorder, view, x, way)
-                                     : record_many(recorder, view, x, way);
+        return way == Path::tiles ? record_many(recorder, view, x, way) : record_few(recorder, view, x, way);
     }
 
 private:
@@ -289,7 +288,7 @@ private:
 
     Status record_few(Recorder& recorder, const View& view, const Activations& x, Path way) const {
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
-        const uint32_t tokens = power_of_two(view.rows);
+        const uint32_t tokens = std::min(kFewRows, power_of_two(view.rows));
         Product product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
         product.act = op_.act;

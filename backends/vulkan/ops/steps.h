@@ -13,6 +13,9 @@ constexpr uint32_t kThreads = 128;
 constexpr uint32_t kOwnThreads = 512;
 // Up to this many rows products go by vector, each weight read once for all of them; above it by tiles.
 constexpr uint32_t kFewRows = 8;
+// Up to this many they still go by vector, kFewRows at a time, where a device has dot products and no matrix
+// units: two passes over the weights in int8 are less work than a tile of 64 rows in f32.
+constexpr uint32_t kMostDotRows = 16;
 // Up to this many a tile has all of them, so that each element of a weight is decoded once anyway.
 constexpr uint32_t kFewTileRows = 128;
 
