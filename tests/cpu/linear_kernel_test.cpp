@@ -405,7 +405,7 @@ TEST_CASE("linear: a row gives the same beside any number of others") {
         std::vector<std::byte> data(packed_bytes(*format, rows, cols));
         const PackedMatrix matrix = pack(*format, p.file.data(), rows, cols, data.data());
         for (const Isa isa : levels()) {
-            if (isa == Isa::amx) continue;  // treats activations in one way or another, by their number
+            if (isa > Isa::avx2) continue;  // wider levels have other kernels for some numbers
             const LinearKernel& kernel = linear_kernel(isa, *format, 2);
             const size_t stride = kernel.activation_bytes(cols);
             std::vector<std::byte> x(most * stride);
