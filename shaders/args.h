@@ -345,7 +345,6 @@ struct FewArgs {
     uint has_bias;
     uint accumulate;
     uint act;
-    uint first_counter;  // of the dispatch's work-groups that share rows
 };
 
 // A product for each head; rows of the weights are counted over all heads.

@@ -100,7 +100,7 @@ bool last_of_shares() {
     memoryBarrierBuffer();
     barrier();
     if (gl_LocalInvocationID.x == 0u) {
-        const uint at = args.first_counter + gl_WorkGroupID.x;
+        const uint at = gl_WorkGroupID.x;
         is_last = atomicAdd(counters[at], 1u) == gl_NumWorkGroups.y - 1u;
         if (is_last) counters[at] = 0u;
         memoryBarrierBuffer();

@@ -92,7 +92,7 @@ Status FewProducts::record_part(const Product& product, const PlacedWeight& w, c
     const MatrixShape& shape = *matrix_shape(device.report());
     const uint64_t high = tile.rows / (up ? 2 : 1), groups = (part.rows + high - 1) / high;
     // A matrix in several parts has rows enough.
-    const bool shared = w.parts.size() == 1 && counters_ + groups <= VulkanCaches::kCounters;
+    const bool shared = w.parts.size() == 1 && counters_ + groups + 64 <= VulkanCaches::kCounters;
     const uint32_t shares = shared ? few_shares(device, tile, results_, w.cols) : 1;
     args::FewArgs push = {};
     push.rows = uint32_t(part.rows);
@@ -104,11 +104,20 @@ Status FewProducts::record_part(const Product& product, const PlacedWeight& w, c
     push.has_bias = product.bias ? 1 : 0;
     push.accumulate = product.accumulate ? 1 : 0;
     push.act = uint32_t(product.act);
-    push.first_counter = counters_;
-    const uint64_t bytes = partial_bytes(tile, groups, shares);
-    const Binding partials = view_.scratch_at(at_, bytes), counters = view_.caches.counters();
-    if (shares > 1) counters_ += uint32_t(groups);
-    at_ += bytes;
+    // Results stand in for what a dispatch without shares does not touch: it is bound, and counts as written.
+    Binding partials = product.y, counters = product.y;
+    if (shares > 1) {
+        // Dispatches of a group run side by side, so each has a range of its counters, which begins where a
+        // binding may.
+        constexpr uint64_t kTogether = 64;
+        const uint64_t bytes = partial_bytes(tile, groups, shares);
+        partials = view_.scratch_at(at_, bytes);
+        counters = view_.caches.counters();
+        counters.offset += uint64_t(counters_) * 4;
+        counters.bytes = (groups + kTogether - 1) / kTogether * kTogether * 4;
+        counters_ += uint32_t((groups + kTogether - 1) / kTogether * kTogether);
+        at_ += bytes;
+    }
     const std::vector<uint32_t> constants = {tile.threads, tile.rows,        tile.tokens, tile.depth,
                                              shape.m,      shape.n,          shape.k,     tile.across,
                                              tile.deep,    device.subgroup()};

@@ -27,16 +27,17 @@ Result<std::vector<std::unique_ptr<Executable>>> VulkanExecutable::create_group(
     PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches, Device& device, Memory& memory,
     Pipelines& pipelines, Record mode) {
     Group made = RL_TRY(make(std::move(plans), weights, caches, device, memory, pipelines, mode));
-    // The largest class and the best now, so that what cannot be recorded shows before the first step.
+    // The largest class now, and the best of single rows, so that what cannot be recorded shows before the
+    // first step.
     WantedPipelines wanted;
     for (const auto& one : made) {
         RL_TRY(one->add_wanted(one->bound_.plan.max_rows, false, StepKind::alone, wanted));
-        if (one->most_best() > 0) RL_TRY(one->add_wanted(1, true, StepKind::alone, wanted));
+        if (one->picks_at_once()) RL_TRY(one->add_wanted(1, true, StepKind::alone, wanted));
     }
     RL_TRY(pipelines.make(wanted.specs()));
     for (const auto& one : made) {
         RL_TRY(one->recorded(one->bound_.plan.max_rows, false, StepKind::alone));
-        if (one->most_best() > 0) RL_TRY(one->recorded(1, true, StepKind::alone));
+        if (one->picks_at_once()) RL_TRY(one->recorded(1, true, StepKind::alone));
     }
     return std::vector<std::unique_ptr<Executable>>(std::make_move_iterator(made.begin()),
                                                     std::make_move_iterator(made.end()));

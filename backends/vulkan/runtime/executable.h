@@ -133,6 +133,8 @@ private:
     View view_of(const View& all, size_t step) const;
     uint32_t row_class(uint32_t rows) const;
     View view_of(uint32_t rows, const StepLayout& inputs) const;
+    // The best of a single row are wanted from the first token on; of several, when a step asks for them.
+    bool picks_at_once() const { return bound_.plan.max_rows == 1 && most_best() > 0; }
     Result<Recorded*> recorded(uint32_t rows, bool best, StepKind kind);
     Status fit_to_pace(Recorded& commands, uint32_t rows, bool best);
     Result<Recording> record_copies(const StepLayout& inputs);
