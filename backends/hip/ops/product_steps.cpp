@@ -134,8 +134,9 @@ MatrixLaunch matrix_launch(const View& view, const Tiled& p, uint32_t rows, cons
     const auto blocks = [&] { return uint64_t(how.tiles) * blocks_for(rows, how.tokens); };
     how.tiles = set_parts(view, p.parts.first(p.gated ? 1 : p.parts.size()), p.gated ? 64 : how.high, args);
     if (p.gated) {
-        how.kernel = rows > kMostFew ? "gated_matrix_" : "gated_matrix_64_";
-        how.tokens = rows > kMostFew ? 128 : 64;
+        const bool few = report.wave_groups() && rows <= kMostFew;
+        how.kernel = few ? "gated_matrix_64_" : "gated_matrix_";
+        how.tokens = few ? 64 : 128;
     } else if (p.rows == 64 || (p.rows == 0 && !report.wave_groups() && blocks() < tile_slots(report))) {
         how.kernel = "linear_matrix_wide_";
         how.tiles = set_parts(view, p.parts, how.high = 64, args);
