@@ -47,16 +47,6 @@
         expert_gated_vec<format>(args);                       \
     }
 
-// Groups of waves multiply 33 to 64 tokens faster by tiles than kernels/few.h does, of gated products.
-#ifdef RL_WAVE_GROUPS
-#define RL_GATED_64_KERNEL(format)                                               \
-    RL_DENSE_KERNEL(kTileThreads, 3, gated_matrix_64_##format, args::TileArgs) { \
-        linear_matrix<format, 128, 64, true>(args);                              \
-    }
-#else
-#define RL_GATED_64_KERNEL(format)
-#endif
-
 #define RL_MATRIX_KERNELS(format)                                                   \
     RL_DENSE_KERNEL(kTileThreads, 2, linear_matrix_128_##format, args::TileArgs) {  \
         linear_matrix<format, 128, 128, false>(args);                               \
@@ -69,8 +59,7 @@
     }                                                                               \
     RL_DENSE_KERNEL(kTileThreads, 2, gated_matrix_##format, args::TileArgs) {       \
         linear_matrix<format, 128, 128, true>(args);                                \
-    }                                                                               \
-    RL_GATED_64_KERNEL(format)
+    }
 
 // Where matrix units multiply few tokens, dot products are for a row too long for kernels of one token.
 #ifdef RL_FACTORS

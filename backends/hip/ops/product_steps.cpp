@@ -134,9 +134,7 @@ MatrixLaunch matrix_launch(const View& view, const Tiled& p, uint32_t rows, cons
     const auto blocks = [&] { return uint64_t(how.tiles) * blocks_for(rows, how.tokens); };
     how.tiles = set_parts(view, p.parts.first(p.gated ? 1 : p.parts.size()), p.gated ? 64 : how.high, args);
     if (p.gated) {
-        const bool few = report.wave_groups() && rows <= kMostFew;
-        how.kernel = few ? "gated_matrix_64_" : "gated_matrix_";
-        how.tokens = few ? 64 : 128;
+        how.kernel = "gated_matrix_";
     } else if (p.rows == 64 || (p.rows == 0 && !report.wave_groups() && blocks() < tile_slots(report))) {
         how.kernel = "linear_matrix_wide_";
         how.tiles = set_parts(view, p.parts, how.high = 64, args);
@@ -462,10 +460,7 @@ public:
 
 private:
     Path path(uint64_t rows) const {
-        const Path way = path_of(*tensor_.format, tensor_.shape.cols, rows, report());
-        const bool by_groups =
-            rows > kMostFew / 2 && report().wave_groups() && weight_layout(*tensor_.format)->quantized();
-        return way == Path::few && by_groups ? Path::matrices : way;
+        return path_of(*tensor_.format, tensor_.shape.cols, rows, report());
     }
 
     Status launch_apart(Launcher& launcher, const View& view, const Activations& x,
