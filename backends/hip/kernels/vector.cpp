@@ -97,16 +97,23 @@ struct HalfScale {
     float up;
     float down;  // what a result is to be multiplied by
 };
+RL_DEVICE Float4 gained_four(const PrepareArgs& args, Float4 v, uint32_t i) {
+    if (!args.gain) return v;
+    const auto gain = load<Float4>(args.gain, i);
+    RL_UNROLL
+    for (uint32_t e = 0; e < 4; ++e) v.d[e] *= gain.d[e];
+    return v;
+}
 template <uint32_t kBlockThreads>
 RL_DEVICE HalfScale half_scale(const PrepareArgs& args, const float* x, float* parts) {
     float squares = 0.0f, most = 0.0f;
     RL_UNROLL_BY(4)
     for (uint32_t i = thread_index(); i < args.cols / 4; i += kBlockThreads) {
-        const auto v = load<Float4>(x, i);
+        const auto v = load<Float4>(x, i), gained = gained_four(args, v, i);
         RL_UNROLL
         for (uint32_t e = 0; e < 4; ++e) {
             squares = fused(v.d[e], v.d[e], squares);
-            most = larger(__builtin_fabsf(args.gain ? v.d[e] * args.gain[i * 4 + e] : v.d[e]), most);
+            most = larger(__builtin_fabsf(gained.d[e]), most);
         }
     }
     float scale = 1.0f;
@@ -118,10 +125,8 @@ RL_DEVICE HalfScale half_scale(const PrepareArgs& args, const float* x, float* p
 }
 // Four of them; the middle two change places, as in kernels/tile.h.
 RL_DEVICE Words2 four_halfs(const PrepareArgs& args, const float* x, uint32_t i, float up) {
-    auto v = load<Float4>(x, i);
-    RL_UNROLL
-    for (uint32_t e = 0; e < 4; ++e) v.d[e] = v.d[e] * up * (args.gain ? args.gain[i * 4 + e] : 1.0f);
-    return {{half_pair(v.d[0], v.d[2]), half_pair(v.d[1], v.d[3])}};
+    const Float4 v = gained_four(args, load<Float4>(x, i), i);
+    return {{half_pair(v.d[0] * up, v.d[2] * up), half_pair(v.d[1] * up, v.d[3] * up)}};
 }
 
 // Rows as halfs. A block per row.
