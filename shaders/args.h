@@ -13,6 +13,7 @@ using uint = uint32_t;
 #define RL_STEP_PAGED 1
 #define RL_STEP_SEVERAL 2
 #define RL_PAGE_ROWS 256u
+#define RL_TILE_ROWS 16u  // as kTileRows
 
 // How many rows a slot has in this step.
 #define RL_ROWS_ALL 0

@@ -16,7 +16,7 @@ layout(constant_id = 3) const uint TM = 8;
 layout(constant_id = 4) const uint TN = 8;
 layout(constant_id = 5) const uint TK = 8;
 layout(constant_id = 6) const uint SUBGROUP = 8;
-layout(constant_id = 7) const uint STEP_KIND = RL_STEP_ALONE;  // or one sequence in pages
+layout(constant_id = 7) const uint STEP_KIND = RL_STEP_ALONE;  // or one sequence in pages; of several, of a mixed step
 layout(constant_id = 8) const uint PARTS = 1;
 const uint SUBGROUPS = THREADS / SUBGROUP, QUERIES = SUBGROUPS / PARTS * TM;
 const uint LANES = SUBGROUP / TM;                  // that share a query
@@ -118,27 +118,37 @@ void store(uint base, uint end, const uint what, Ahead ahead) {
 void main() {
     const uint kv_head = gl_WorkGroupID.z, group = args.heads / args.kv_heads, last = gl_NumWorkGroups.y - 1u;
     // Those that see the most keys begin first.
-    const uint first_query = (last - gl_WorkGroupID.y) * QUERIES;
-    if (args.first_row + first_query / group >= step_rows) return;
+    uint first_query = (last - gl_WorkGroupID.y) * QUERIES, first_row = args.first_row, end_row = step_rows;
+    uint first_position = step_position;  // of the sequence's row 0, if rows are counted as the step does
+    if (STEP_KIND == RL_STEP_SEVERAL) {
+        const uint groups = (RL_TILE_ROWS * group + QUERIES - 1u) / QUERIES;  // of a tile
+        const uint tile = args.first_row + (last - gl_WorkGroupID.y) / groups;
+        if (tile >= step_tile_count) return;
+        first_query = (last - gl_WorkGroupID.y) % groups * QUERIES;
+        first_row = step_word(step_tiles + 2u * tile);
+        end_row = step_word(step_tiles + 2u * tile + 1u);
+        first_position = step_word(step_places + 2u * first_row) - first_row;
+    }
+    if (first_row + first_query / group >= end_row) return;
 #ifdef CACHE_Q8_0
     cache_tokens = args.kv_heads * args.capacity;
 #endif
-    const uint last_row = min(args.first_row + (first_query + QUERIES - 1u) / group, step_rows - 1u);
-    const uint end = step_position + last_row + 1u;
-    const uint begin = first_seen(step_position + args.first_row + first_query / group + 1u);
-    begin_keys(args.first_row, begin);
+    const uint last_row = min(first_row + (first_query + QUERIES - 1u) / group, end_row - 1u);
+    const uint end = first_position + last_row + 1u;
+    const uint begin = first_seen(first_position + first_row + first_query / group + 1u);
+    begin_keys(first_row, begin);
     const uint share = ((end - begin + args.splits - 1u) / args.splits + KEYS - 1u) / KEYS * KEYS;
     const uint from = min(begin + gl_WorkGroupID.x * share, end), to = min(from + share, end);
 
     const uint lane = gl_SubgroupInvocationID, own = gl_SubgroupID * TM * ROW;
     const uint own_dims = gl_SubgroupID % PARTS * PART, first_part = gl_SubgroupID / PARTS * PARTS * TM * ROW;
     const uint query = first_query + gl_SubgroupID / PARTS * TM + lane / LANES;
-    const uint row = args.first_row + query / group, head = kv_head * group + query % group;
-    const bool real = row < step_rows;
+    const uint row = first_row + query / group, head = kv_head * group + query % group;
+    const bool real = row < end_row;
 
     // Queries become halfs, each times a power of two that brings its largest element to about 2^4; through shared
     // memory, a part of the dimensions that fits at a time, into matrices.
-    const uint at4 = (min(row, step_rows - 1u) * args.heads + head) * (HEAD_DIM / 4u);
+    const uint at4 = (min(row, end_row - 1u) * args.heads + head) * (HEAD_DIM / 4u);
     float most = 0.0;
     [[unroll]] for (uint i = 0; i < HEAD_DIM / 4u; ++i) {
         const vec4 size = abs(q4[at4 + i]);
@@ -163,7 +173,7 @@ void main() {
     }
 
     const float scale = args.scale * down;
-    const uint position = step_position + row;
+    const uint position = first_position + row;
     const uint seen_to = real ? min(position + 1u, to) : 0u;  // this lane's query sees keys [seen_from, seen_to)
     const uint seen_from = first_seen(position + 1u);
     float top = kNone, total = 0.0;  // of this lane's query; the total of this lane's keys alone

@@ -8,7 +8,11 @@
 namespace redline {
 
 uint32_t StepLayout::most_segments(const Plan& plan, uint32_t rows, StepKind kind) {
-    return kind == StepKind::several ? std::min(rows, plan.sizing.sequences) : 1;
+    return of_several(kind) ? std::min(rows, plan.sizing.sequences) : 1;
+}
+
+uint32_t StepLayout::most_tiles(const Plan& plan, uint32_t rows) {
+    return (rows + most_segments(plan, rows, StepKind::mixed) * (kTileRows - 1)) / kTileRows;
 }
 
 StepLayout::StepLayout(const Plan& plan, uint32_t rows, StepKind step_kind) : kind(step_kind) {
@@ -19,6 +23,10 @@ StepLayout::StepLayout(const Plan& plan, uint32_t rows, StepKind step_kind) : ki
         places = output_rows + aligned(uint64_t(rows) * sizeof(uint32_t));
         pages = places + aligned(uint64_t(rows) * sizeof(StepPlace));
         bytes = pages + aligned(segments * page_entries(plan.caches) * sizeof(uint32_t));
+    }
+    if (kind == StepKind::mixed) {
+        tiles = bytes;
+        bytes += aligned(most_tiles(plan, rows) * sizeof(StepTile));
     }
     if (std::any_of(plan.caches.begin(), plan.caches.end(),
                     [](const CacheInfo& c) { return c.is_state(); })) {
@@ -59,6 +67,15 @@ void StepLayout::write_states(const StepParams& params, std::byte* to) const {
     }
 }
 
+uint32_t StepLayout::write_tiles(const StepParams& params, std::byte* to) const {
+    auto* const first = reinterpret_cast<StepTile*>(to + tiles);
+    StepTile* tile = first;
+    for (const Segment& segment : segments_of(params.rows))
+        for (uint32_t row = 0; row < segment.rows; row += kTileRows)
+            *tile++ = {segment.first + row, segment.first + std::min(row + kTileRows, segment.rows)};
+    return uint32_t(tile - first);
+}
+
 void StepLayout::write(const Plan& plan, const StepParams& params, std::byte* to) const {
     StepHeader header = {};
     header.rows = uint32_t(params.tokens.size());
@@ -66,11 +83,13 @@ void StepLayout::write(const Plan& plan, const StepParams& params, std::byte* to
     header.first_output = params.outputs[0];
     header.outputs = uint32_t(params.outputs.size());
     header.best_among = params.best_among;
-    header.output_rows = kind == StepKind::several ? uint32_t(output_rows / 4) : 0;
+    header.output_rows = of_several(kind) ? uint32_t(output_rows / 4) : 0;
     header.places = uint32_t(places / 4);
     header.pages = uint32_t(pages / 4);
     header.segments = uint32_t(segments_of(params.rows).size());
     header.states = uint32_t(states / 4);
+    header.tiles = uint32_t(tiles / 4);
+    if (tiles > 0) header.tile_count = write_tiles(params, to);
     std::memcpy(to, &header, sizeof(header));
     if (states > 0) write_states(params, to);
     if (kind != StepKind::alone) write_places(plan, params, to);

@@ -20,7 +20,9 @@ struct StepHeader {
     uint32_t pages;        // the lists of pages
     uint32_t segments;     // how many StepState there are: sequences that have rows
     uint32_t states;       // where they begin
-    uint32_t unused[54];
+    uint32_t tiles;        // the StepTiles of a mixed step
+    uint32_t tile_count;
+    uint32_t unused[52];
 };
 static_assert(sizeof(StepHeader) == 256);
 
@@ -37,6 +39,12 @@ struct StepState {
 };
 constexpr uint32_t kZeroState = UINT32_MAX;
 
+// Rows of a mixed step, of one sequence and at most kTileRows, that share what is read of its keys.
+struct StepTile {
+    uint32_t first_row, end_row;
+};
+constexpr uint32_t kTileRows = 16;
+
 // Where the parts of a step's inputs begin, in bytes, for steps of a kind and at most so many rows.
 struct StepLayout {
     StepLayout(const Plan& plan, uint32_t rows, StepKind kind);
@@ -44,9 +52,12 @@ struct StepLayout {
 
     // Sequences that a step of the kind has at most.
     static uint32_t most_segments(const Plan& plan, uint32_t rows, StepKind kind);
+    // Tiles that a mixed step has at most.
+    static uint32_t most_tiles(const Plan& plan, uint32_t rows);
 
     StepKind kind;
     uint64_t output_rows = 0, places = 0, pages = 0;  // not of a sequence alone
+    uint64_t tiles = 0;                               // of a mixed step
     std::vector<uint64_t> ropes;                      // per rope: of each row cosines, then sines
     uint64_t states = 0;                              // 0: the plan has none
     uint64_t input = 0, lookups = 0;
@@ -54,6 +65,7 @@ struct StepLayout {
 
 private:
     void write_states(const StepParams& params, std::byte* to) const;
+    uint32_t write_tiles(const StepParams& params, std::byte* to) const;  // returns their number
     void write_places(const Plan& plan, const StepParams& params, std::byte* to) const;
 };
 

@@ -189,6 +189,11 @@ Result<Executable*> Engine::executable(uint32_t rows) {
     return slot.get();
 }
 
+bool Engine::mixes() {
+    Result<Executable*> many = executable(options_.batch);
+    return many && options_.pages > 0 && many.value()->mixes();
+}
+
 Result<Sequence> Engine::open_sequence() {
     Sequence sequence = RL_TRY(Sequence::open(pool_));
     sequence.opened_ = opened_;

@@ -67,6 +67,8 @@ public:
     const MemoryNeed& memory() const { return memory_; }
     // The device that computes the logits.
     const DeviceInfo& device() const;
+    // True where parts of prompts cost no more in a step with rows of other sequences than alone.
+    bool mixes();
 
     // The pages of the caches without a window, or of those that have the fewest free ones.
     struct PageCount {

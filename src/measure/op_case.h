@@ -120,6 +120,7 @@ struct OpCase {
     // > 0: so many sequences share the caches, in scattered pages. The compared step has `rows` of all of
     // them together; the first sequence has `position` tokens before, each further one kFurtherTokens more.
     uint32_t sequences = 0;
+    bool uneven = false;  // in the compared step all of them but one have a row
     CacheType cache = CacheType::f16;
     std::function<Build(Fixture&)> declare;
     bool cpu_only = false;  // other backends have no kernels for one of its ops

@@ -42,6 +42,10 @@ public:
     std::span<const float> output() const override { return parts_.back().executable->output(); }
     uint32_t most_best() const override { return parts_.back().executable->most_best(); }
     std::span<const Scored> best() const override { return parts_.back().executable->best(); }
+    bool mixes() const override {
+        return std::all_of(parts_.begin(), parts_.end(),
+                           [](const Part& part) { return part.executable->mixes(); });
+    }
 
 private:
     using RunPart = std::function<Status(Executable&, const StepParams&)>;

@@ -108,6 +108,7 @@ public:
     }
     std::span<const float> output() const override { return last_->output(); }
     uint32_t most_best() const override { return few_->most_best(); }
+    bool mixes() const override { return few_->mixes(); }
     std::span<const Scored> best() const override { return last_->best(); }
 
 private:

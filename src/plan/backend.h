@@ -67,6 +67,8 @@ public:
     // the row of its first written slot as int8, too. The plan pairs them: Step::takes and Step::leaves.
     virtual bool takes_int8() const { return false; }
     virtual bool leaves_int8() const { return false; }
+    // True for attention that in a mixed step reads keys once for a tile of a sequence's rows.
+    virtual bool mixes() const { return false; }
     // The choices that a kernel offers for steps of this class. A plan for one row has RowClass::one.
     virtual Choices choices(RowClass) const { return {}; }
     // Called before the kernel is used. Values that are not among its choices are ignored.
@@ -94,6 +96,9 @@ struct BoundPlan {
     std::vector<std::unique_ptr<Kernel>> kernels;
     bool picks_best = true;  // false: the backend was told that it picks wrongly
 };
+
+// True where a mixed step costs no more than one of as many rows of one sequence.
+bool mixes(const BoundPlan& bound);
 
 // Keys beside kernel_key(): one for the picking of Executable::best(), one for a row that an op writes as
 // int8 for another.
@@ -155,6 +160,8 @@ public:
     // The largest outputs of the last run that asked for them, row after row of as many, each in the order of
     // comes_first(); there may be more than were asked for.
     virtual std::span<const Scored> best() const { return {}; }
+    // See mixes() of plans.
+    virtual bool mixes() const { return false; }
 };
 
 enum class Record : uint8_t { replay, direct };

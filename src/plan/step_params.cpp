@@ -23,7 +23,11 @@ StepKind kind_of(const StepParams& params) {
     if (params.pages.empty()) return StepKind::alone;
     const bool last_rows = params.outputs[0] + params.outputs.size() == params.rows.size();
     const bool one = params.rows.front().sequence == params.rows.back().sequence;
-    return one && last_rows ? StepKind::paged : StepKind::several;
+    if (one && last_rows) return StepKind::paged;
+    const std::vector<Segment> segments = segments_of(params.rows);
+    const bool many = std::any_of(segments.begin(), segments.end(),
+                                  [](const Segment& segment) { return segment.rows > kLoneRows; });
+    return many ? StepKind::mixed : StepKind::several;
 }
 
 std::vector<Segment> segments_of(std::span<const Row> rows) {

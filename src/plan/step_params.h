@@ -58,8 +58,14 @@ std::vector<Segment> segments_of(std::span<const Row> rows);
 enum class StepKind : uint8_t {
     alone,   // one sequence without pages
     paged,   // one sequence, whose last rows have an output
-    several  // any sequences, any outputs
+    several, // any sequences, any outputs
+    mixed    // likewise, and a sequence has more than kLoneRows rows
 };
+// Rows of a sequence, up to which attention in a step of several reads its keys once for each row.
+constexpr uint32_t kLoneRows = 8;
+inline bool of_several(StepKind kind) {
+    return kind == StepKind::several || kind == StepKind::mixed;
+}
 StepKind kind_of(const StepParams& params);
 
 // A step of one sequence: tokens at consecutive positions, the last of which have an output.

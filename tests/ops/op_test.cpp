@@ -62,6 +62,12 @@ uint64_t inputs_of(const OpCase& c) {
     return c.position + c.rows;
 }
 
+// Rows of a sequence in the compared step.
+uint64_t rows_of(const OpCase& c, uint32_t sequence, uint32_t sequences) {
+    if (c.uneven) return sequence == sequences / 2 ? c.rows - (sequences - 1) : 1;
+    return c.rows / sequences + (sequence < c.rows % sequences ? 1 : 0);
+}
+
 // Tokens before the compared step are fed in steps of this many.
 constexpr uint32_t kFeedRows = 100;
 
@@ -96,7 +102,7 @@ void feed(const OpCase& c, const Plan& plan,
             step(false);
         }
     for (uint32_t s = 0; s < sequences; ++s)
-        add(s, before(s), c.rows / sequences + (s < c.rows % sequences ? 1 : 0));
+        add(s, before(s), rows_of(c, s, sequences));
     step(true);
 }
 

@@ -16,7 +16,9 @@ struct Step {
     uint32_t output_rows;  // words from here to the list of rows that have an output; 0: from first_output on
     uint32_t places, pages;
     uint32_t segments;  // sequences that have rows
-    uint32_t unused[55];
+    uint32_t states, tiles;
+    uint32_t tile_count;  // of a mixed step
+    uint32_t unused[52];
 };
 static_assert(sizeof(Step) == 256);
 
@@ -24,6 +26,11 @@ static_assert(sizeof(Step) == 256);
 struct Place {
     uint32_t position;
     uint32_t list;  // where its sequence's pages begin in Cache::pages
+};
+
+// Rows of a mixed step, of one sequence, that share what is read of its keys.
+struct RowTile {
+    uint32_t first_row, end_row;
 };
 
 // Of a sequence that has rows in the step: where its states were, and where they will be.
@@ -557,11 +564,12 @@ struct AttentionArgs {
     uint32_t chunks;  // 1: windows are chunks
     uint32_t splits;
     uint32_t groups;      // of queries: blocks along y
-    uint32_t row_groups;  // of each row, where rows may be of several sequences; else 0
-    uint32_t first_row;   // of the step, for long steps cut into several launches
+    uint32_t row_groups;  // of each row, or tile of rows, where they may be of several sequences; else 0
+    uint32_t first_row;   // of the step, or its first tile, for long steps cut into several launches
     float scale;
     float softcap;
-    HandOver hand;  // one row only
+    const RowTile* tiles;  // of a mixed step, on matrix units
+    HandOver hand;         // one row only
     // One row only: its queries are still to be turned, and so is its key, which goes to the cache with its
     // value.
     Turn turn;  // table null: all is done

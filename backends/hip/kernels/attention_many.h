@@ -387,13 +387,29 @@ RL_DEVICE void leave_sums(const args::AttentionArgs& a, const Queries& which, ui
     }
 }
 
+// What a block works at, and its sequence's rows: all of the step, or a tile.
+struct ManyBlock {
+    Queries which;
+    StepRows step;
+};
+RL_DEVICE ManyBlock many_block(const args::AttentionArgs& a) {
+    // Those with most keys first: the last blocks to start are the shortest.
+    const uint32_t group = a.heads / a.cache.kv_heads, y = a.groups - 1 - block_index().y,
+                   kv_head = block_index().z;
+    if (!a.tiles) return {{group, y * kManyQueries, kv_head, a.first_row}, step_rows(a.step)};
+    const uint32_t tile = a.first_row + y / a.row_groups;
+    if (tile >= a.step->tile_count) return {{group, 0, kv_head, 0}, {0, 0}};
+    const auto [first, end] = a.tiles[tile];
+    return {{group, y % a.row_groups * kManyQueries, kv_head, first},
+            {end, a.cache.places[first].position - first}};
+}
+
 template <typename C, uint32_t kDims>
 RL_DEVICE void attention_many(const args::AttentionArgs& a) {
     RL_SHARED ManyShared<kDims> shared;
-    const auto [rows, position] = step_rows(a.step);
-    // Those with most keys first: the last blocks to start are the shortest. All are of one sequence.
-    const Queries which = {a.heads / a.cache.kv_heads, (a.groups - 1 - block_index().y) * kManyQueries,
-                           block_index().z, a.first_row};
+    const ManyBlock block = many_block(a);
+    const Queries& which = block.which;
+    const auto [rows, position] = block.step;
     if (which.row(0) >= rows) return;
     const KeyRange range = block_keys(a, which, kManyQueries, rows, position, kManyLeastKeys, kManyKeys);
     if (block_index().x >= range.used) return;

@@ -16,6 +16,7 @@ constexpr uint32_t kManyQueries = 64;
 constexpr uint32_t kManySplits = 16;
 constexpr uint64_t kManyLeastKeys = 256;
 constexpr uint32_t kManyWaves = 4;
+constexpr uint32_t kMixedSplits = 4;  // times as many, since a sequence with one row has few blocks
 
 class RopeKernel : public HipKernel {
 public:
@@ -111,13 +112,16 @@ public:
         uint64_t most = 0;
         for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
             most = std::max(most, partial_bytes(rows, shape(plan, rows, false).splits));
-            if (plan.sizing.pages > 0)
+            if (plan.sizing.pages > 0) {
                 most = std::max(most, partial_bytes(rows, shape(plan, rows, true).splits));
+                if (by_matrices(rows)) most = std::max(most, partial_bytes(rows, tiled(plan, rows).splits));
+            }
             if (rows == plan.max_rows) return most;
         }
     }
 
     bool leaves_int8() const override { return op_.shape.head_dim % 32 == 0; }
+    bool mixes() const override { return by_matrices(kFewRows + 1); }
 
     Status launch(Launcher& launcher, const View& view) const override {
         return launch(launcher, view, nullptr);
@@ -126,7 +130,9 @@ public:
     Status launch(Launcher& launcher, const View& view, const RopeStore* store) const {
         const HeadShape& s = op_.shape;
         const bool several = view.kind == StepKind::several;
-        const Shape shape = this->shape(view.plan, view.rows, several);
+        const bool tiles = view.tiles && by_matrices(view.rows);
+        const Shape shape =
+            tiles ? tiled(view.plan, view.rows) : this->shape(view.plan, view.rows, several);
         args::AttentionArgs args = {};
         args.step = view.step;
         args.q = view.slot(op_.q);
@@ -148,6 +154,7 @@ public:
             args.k = view.slot(store->k);
             args.v = view.slot(store->v);
         }
+        if (tiles) return launch_tiles(launcher, view, shape, args);
         for (uint32_t first = 0; first < view.rows; first += shape.rows) {
             const uint32_t rows = std::min(shape.rows, view.rows - first);
             args.first_row = first;
@@ -242,6 +249,36 @@ private:
         return s;
     }
 
+    // For a mixed step, most of whose tiles are of the sequences with many rows.
+    Shape tiled(const Plan& plan, uint32_t rows) const {
+        Shape s = shape(plan, rows, false);
+        const uint64_t most = (plan.cache(op_.cache).sequence_rows + kManyLeastKeys - 1) / kManyLeastKeys;
+        s.splits = uint32_t(std::min({uint64_t(s.splits) * kMixedSplits, uint64_t(kManySplits), most}));
+        if (uint64_t(StepLayout::most_tiles(plan, rows)) * tile_groups() * op_.shape.kv_heads >
+            HipCaches::kCounters)
+            s.splits = 1;
+        return s;
+    }
+    // Blocks for a tile of rows and a kv head.
+    uint32_t tile_groups() const { return (kTileRows * group() + kManyQueries - 1) / kManyQueries; }
+
+    Status launch_tiles(Launcher& launcher, const View& view, const Shape& shape,
+                        args::AttentionArgs args) const {
+        const uint32_t all = StepLayout::most_tiles(view.plan, view.rows),
+                       together = std::max(1u, shape.rows / kTileRows);
+        args.tiles = view.tiles;
+        args.row_groups = tile_groups();
+        for (uint32_t first = 0; first < all; first += together) {
+            const uint32_t tiles = std::min(together, all - first);
+            args.first_row = first;
+            args.groups = tiles * args.row_groups;
+            RL_TRY(launcher.launch(cache_module(view, op_.cache), cache_kernel(shape.kernel, view, op_.cache),
+                                   {args.splits, args.groups, op_.shape.kv_heads, shape.threads}, args,
+                                   row_cost(view.plan, true) * tiles * kTileRows));
+        }
+        return {};
+    }
+
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
         if (splits == 1) return 0;
         const uint64_t aligned_dims = (op_.shape.head_dim + 3) / 4 * 4;
@@ -280,6 +317,7 @@ public:
     Precision precision(uint64_t rows) const override { return attention_.precision(rows); }
     uint64_t scratch(const Plan& plan) const override { return attention_.scratch(plan); }
     bool leaves_int8() const override { return attention_.leaves_int8(); }
+    bool mixes() const override { return attention_.mixes(); }
 
     Status launch(Launcher& launcher, const View& view) const override {
         if (view.rows == 1) return attention_.launch(launcher, view, &op_.store);

@@ -63,7 +63,7 @@ uint64_t HipExecutable::scratch_bytes() const {
 
 uint64_t HipExecutable::input_bytes() const {
     const Plan& plan = bound_.plan;
-    const StepKind most = plan.sizing.pages > 0 ? StepKind::several : StepKind::alone;
+    const StepKind most = plan.sizing.pages > 0 ? StepKind::mixed : StepKind::alone;
     return StepLayout(plan, plan.max_rows, most).bytes;
 }
 
@@ -118,7 +118,9 @@ View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     view.step = reinterpret_cast<const args::Step*>(workspace_->step.data());
     for (const uint64_t offset : inputs.ropes)
         view.ropes.push_back(reinterpret_cast<const float*>(workspace_->step.data() + offset));
-    view.kind = inputs.kind;
+    view.kind = of_several(inputs.kind) ? StepKind::several : inputs.kind;
+    if (inputs.tiles > 0)
+        view.tiles = reinterpret_cast<const args::RowTile*>(workspace_->step.data() + inputs.tiles);
     if (inputs.states > 0)
         view.states = reinterpret_cast<const args::SegmentState*>(workspace_->step.data() + inputs.states);
     if (inputs.kind == StepKind::alone) return view;
@@ -148,7 +150,7 @@ Status HipExecutable::launch_all(Launcher& launcher, const View& view, bool best
 // The graph of a class and kind, captured on first use and never changed: what varies is in the step's
 // inputs.
 Result<GraphExec> HipExecutable::graph(const View& view, bool best) {
-    const std::tuple what(view.rows, view.kind, best);
+    const std::tuple what(view.rows, view.tiles ? StepKind::mixed : view.kind, best);
     if (const auto found = graphs_.find(what); found != graphs_.end()) return found->second;
     constexpr int kThreadLocal = 1;  // other threads may call the runtime meanwhile
     const Functions& call = device_.call();

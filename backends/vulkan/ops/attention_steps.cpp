@@ -19,6 +19,8 @@ constexpr uint32_t kMatrixQueries = 64;
 constexpr uint32_t kWideQueries = 128;
 constexpr uint32_t kMostMatrixThreads = 256;  // with 512 RDNA 3's integrated chips have too few registers
 constexpr uint32_t kMostPartDim = 128;
+static_assert(RL_TILE_ROWS == kTileRows);
+constexpr uint32_t kMixedSplits = 4;  // times as many, since a sequence with one row has few work-groups
 
 class RopeKernel : public VulkanKernel {
 public:
@@ -144,6 +146,7 @@ public:
     }
 
     bool leaves_int8() const override { return by_few(1); }
+    bool mixes() const override { return by_matrices(kFewRows + 1); }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
@@ -151,6 +154,8 @@ public:
             for (const bool several : {false, plan.sizing.pages > 0})
                 if (const uint32_t n = splits(plan, rows, several); n > 1)
                     most = std::max(most, partial_bytes(rows, n));
+            if (plan.sizing.pages > 0 && by_matrices(rows))
+                most = std::max(most, partial_bytes(rows, mixed_splits(plan, rows)));
             if (rows == plan.max_rows) return most;
         }
     }
@@ -160,6 +165,7 @@ public:
     }
     // One row; given `attend`, with the work of what it stores.
     Status record(Recorder& recorder, const View& view, const Attend* attend) const {
+        if (view.mixed && by_matrices(view.rows)) return record_tiles(recorder, view);
         const bool several = view.kind == StepKind::several;
         const uint32_t splits_here = splits(view.plan, view.rows, several);
         const HeadShape& s = op_.shape;
@@ -179,14 +185,48 @@ public:
                                partials, per_row, attend));
         // attention.comp merges its splits by itself.
         if (splits_here == 1 || several || !by_matrices(view.rows)) return {};
-        recorder.barrier();
-        return recorder.dispatch({"combine", 4, 1, {kThreads, s.head_dim, splits_here}},
-                                 {partials, view.slot(op_.y), view.step, view.vector(op_.sinks, view.step)},
-                                 attention_args(view, 0, splits_here, nullptr),
-                                 {uint64_t(view.rows) * s.heads});
+        return combine(recorder, view, splits_here, partials);
     }
 
 private:
+    Status combine(Recorder& recorder, const View& view, uint32_t splits, Binding partials) const {
+        recorder.barrier();
+        return recorder.dispatch({"combine", 4, 1, {kThreads, op_.shape.head_dim, splits}},
+                                 {partials, view.slot(op_.y), view.step, view.vector(op_.sinks, view.step)},
+                                 attention_args(view, 0, splits, nullptr),
+                                 {uint64_t(view.rows) * op_.shape.heads});
+    }
+
+    // Most tiles are of the sequences with many rows.
+    uint32_t mixed_splits(const Plan& plan, uint32_t rows) const {
+        const uint64_t tiles = (rows + kTileRows - 1) / kTileRows * tile_groups();
+        return attention_splits(plan.cache(op_.cache).sequence_rows, tiles * op_.shape.kv_heads,
+                                kMixedSplits * wanted_);
+    }
+    // Work-groups of a tile of rows and a kv head.
+    uint32_t tile_groups() const {
+        return (kTileRows * group() + matrices_->queries - 1) / matrices_->queries;
+    }
+    Status record_tiles(Recorder& recorder, const View& view) const {
+        const uint32_t splits = mixed_splits(view.plan, view.rows);
+        Binding partials = view.step;
+        if (splits > 1) {
+            recorder.claim_scratch();
+            partials = view.scratch_at(0, partial_bytes(view.rows, splits));
+        }
+        const double per_tile = 4.0 * op_.shape.heads * op_.shape.head_dim * kTileRows *
+                                double(view.plan.cache(op_.cache).sequence_rows);
+        const double fit = std::clamp(recorder.flops_per_segment() / per_tile, 1.0, 1e6);
+        const uint32_t all = StepLayout::most_tiles(view.plan, view.rows);
+        for (uint32_t first = 0; first < all; first += uint32_t(fit)) {
+            const uint32_t tiles = std::min(uint32_t(fit), all - first);
+            RL_TRY(record_matrices(recorder, view, *matrices_, attention_args(view, first, splits, nullptr),
+                                   partials, {splits, tiles * tile_groups(), op_.shape.kv_heads},
+                                   per_tile * tiles));
+        }
+        return splits == 1 ? Status() : combine(recorder, view, splits, partials);
+    }
+
     uint32_t group() const { return op_.shape.heads / op_.shape.kv_heads; }
 
     // How attention_coop is cut: `parts` subgroups share as many queries as a matrix has rows.
@@ -323,19 +363,31 @@ private:
                  view.vector(store ? store->k_norm.gain : Weight{}, view.step)},
                 push, groups, per_row * rows);
         }
-        std::string shader = cache_shader("attention", view, op_.cache);
-        std::vector<uint32_t> constants = {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u, kind, group()};
-        if (by_matrices(view.rows) && !several) {
-            const MatrixCut& own = cut(view.rows);
-            const MatrixShape& shape = own.shape;
-            shader = cache_shader("attention_coop", view, op_.cache);
-            constants = {own.threads, op_.shape.head_dim, kKeysPerTile, shape.m,  shape.n,
-                         shape.k,     own.subgroup,       kind,         own.parts};
-        }
+        if (by_matrices(view.rows) && !several)
+            return record_matrices(recorder, view, cut(view.rows), push, partials, groups, per_row * rows);
         return recorder.dispatch(
-            {shader, 8, 1, constants},
+            {cache_shader("attention", view, op_.cache),
+             8,
+             1,
+             {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u, kind, group()}},
             {q, y, view.step, cache.keys, cache.values, sinks, partials, view.caches.counters()}, push,
             groups, per_row * rows);
+    }
+
+    Status record_matrices(Recorder& recorder, const View& view, const MatrixCut& cut,
+                           const args::AttentionArgs& push, Binding partials, const Groups& groups,
+                           double flops) const {
+        const VulkanCaches::Buffers& cache = view.caches[op_.cache];
+        const MatrixShape& shape = cut.shape;
+        return recorder.dispatch(
+            {cache_shader("attention_coop", view, op_.cache),
+             8,
+             1,
+             {cut.threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n, shape.k, cut.subgroup,
+              uint32_t(view.kind), cut.parts}},
+            {view.slot(op_.q), view.slot(op_.y), view.step, cache.keys, cache.values,
+             view.vector(op_.sinks, view.step), partials, view.caches.counters()},
+            push, groups, flops);
     }
 
     Attention op_;
@@ -366,6 +418,7 @@ public:
     Precision precision(uint64_t rows) const override { return attention_.precision(rows); }
     uint64_t scratch(const Plan& plan) const override { return attention_.scratch(plan); }
     bool leaves_int8() const override { return attention_.leaves_int8(); }
+    bool mixes() const override { return attention_.mixes(); }
 
     Status record(Recorder& recorder, const View& view) const override {
         if (view.rows == 1) return attention_.record(recorder, view, &op_);

@@ -74,7 +74,7 @@ uint64_t VulkanExecutable::scratch_bytes() const {
 
 uint64_t VulkanExecutable::input_bytes() const {
     const Plan& plan = bound_.plan;
-    const StepKind kind = plan.sizing.pages > 0 ? StepKind::several : StepKind::alone;
+    const StepKind kind = plan.sizing.pages > 0 ? StepKind::mixed : StepKind::alone;
     return StepLayout(plan, plan.max_rows, kind).bytes;
 }
 
@@ -130,7 +130,8 @@ View VulkanExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     view.input = {workspace_->step.handle(), inputs.input, inputs.bytes - inputs.input};
     view.lookups = {workspace_->step.handle(), inputs.lookups, inputs.bytes - inputs.lookups};
     for (const uint64_t offset : inputs.ropes) view.rope_offsets.push_back(uint32_t(offset / 4));
-    view.kind = inputs.kind;
+    view.kind = of_several(inputs.kind) ? StepKind::several : inputs.kind;
+    view.mixed = inputs.kind == StepKind::mixed;
     return view;
 }
 
@@ -200,7 +201,10 @@ Status VulkanExecutable::prepare(std::span<Executable* const> executables, std::
         for (const uint32_t count : rows) {
             if (count > own.bound_.plan.max_rows) continue;
             RL_TRY(own.add_wanted(count, false, paged ? StepKind::paged : StepKind::alone, wanted));
-            if (paged) RL_TRY(own.add_wanted(count, false, StepKind::several, wanted));
+            if (!paged) continue;
+            RL_TRY(own.add_wanted(count, false, StepKind::several, wanted));
+            if (own.mixes() && count > kLoneRows)
+                RL_TRY(own.add_wanted(count, false, StepKind::mixed, wanted));
         }
     }
     return pipelines.make(wanted.specs());

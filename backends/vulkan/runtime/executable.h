@@ -35,7 +35,8 @@ struct View {
     Binding lookups;  // likewise for a Lookup
     Binding step;     // see shaders/include/step.glsl
     std::vector<uint32_t> rope_offsets;
-    StepKind kind = StepKind::alone;
+    StepKind kind = StepKind::alone;  // several for mixed steps, too
+    bool mixed = false;
     // Of the kernel that is recorded, in a step of one row: its operand in int8 as the kernel that computed
     // it left it, and where it leaves its own row so, for a step with this norm. Of no bytes: not.
     Binding taken, left;
@@ -110,6 +111,7 @@ public:
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override;
     uint32_t most_best() const override;
+    bool mixes() const override { return redline::mixes(bound_); }
     std::span<const Scored> best() const override { return best_; }
 
 private:

@@ -31,6 +31,21 @@ uint64_t most_written_bytes(const Plan& plan, const StepShape& shape) {
     return most;
 }
 
+template <typename... Ops>
+static bool is_any(const Op& op) {
+    return (std::holds_alternative<Ops>(op) || ...);
+}
+
+bool mixes(const BoundPlan& bound) {
+    for (size_t i = 0; i < bound.kernels.size(); ++i) {
+        const Op& op = bound.plan.steps[i].op;
+        const bool attends =
+            is_any<Attention, Attend, LatentAttention, BlockScores, BlockAttention, EntryAttention>(op);
+        if (attends && !bound.kernels[i]->mixes()) return false;
+    }
+    return true;
+}
+
 // A row is written as int8 for the first step that takes it; later steps with another norm read it as f32.
 static void declare_int8_rows(BoundPlan& bound, const std::set<std::string>& refused) {
     Plan& plan = bound.plan;
