@@ -56,10 +56,10 @@ std::vector<Segment> segments_of(std::span<const Row> rows);
 
 // The kinds of step that kernels are recorded for separately.
 enum class StepKind : uint8_t {
-    alone,   // one sequence without pages
-    paged,   // one sequence, whose last rows have an output
-    several, // any sequences, any outputs
-    mixed    // likewise, and a sequence has more than kLoneRows rows
+    alone,    // one sequence without pages
+    paged,    // one sequence, whose last rows have an output
+    several,  // any sequences, any outputs
+    mixed     // likewise, and a sequence has more than kLoneRows rows
 };
 // Rows of a sequence, up to which attention in a step of several reads its keys once for each row.
 constexpr uint32_t kLoneRows = 8;

@@ -359,9 +359,10 @@ inline void add_paged_cases(std::vector<OpCase>& cases) {
     cases.push_back(paged_case({2, 1, 512}, 2, 9, 300, {}));
     cases.push_back(paged_case({3, 1, 256}, 1, 40, 764, {false, false, true, 179, 0.0f, CacheType::f16}));
     cases.push_back(uneven(paged_case({4, 2, 64}, 5, 43, 240, {true, true, true, 0, 0.0f, CacheType::f16})));
-    cases.push_back(uneven(paged_case({7, 1, 128}, 3, 70, 485, {false, false, false, 100, 30.0f, CacheType::q8_0})));
     cases.push_back(
-        uneven(paged_case({4, 2, 96}, 2, 18, 1100, {false, false, true, 700, 0.0f, CacheType::f16, false, true})));
+        uneven(paged_case({7, 1, 128}, 3, 70, 485, {false, false, false, 100, 30.0f, CacheType::q8_0})));
+    cases.push_back(uneven(
+        paged_case({4, 2, 96}, 2, 18, 1100, {false, false, true, 700, 0.0f, CacheType::f16, false, true})));
 }
 
 // `formats`: those that every kind of product is tried with.

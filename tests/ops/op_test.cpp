@@ -101,8 +101,7 @@ void feed(const OpCase& c, const Plan& plan,
             add(s, p, std::min<uint64_t>(kFeedRows, before(s) - p));
             step(false);
         }
-    for (uint32_t s = 0; s < sequences; ++s)
-        add(s, before(s), rows_of(c, s, sequences));
+    for (uint32_t s = 0; s < sequences; ++s) add(s, before(s), rows_of(c, s, sequences));
     step(true);
 }
 

@@ -141,6 +141,16 @@ TEST_CASE("prompt bursts: where more prompts wait than others generate, they get
     CHECK(bursts.rows(1, 1, 1024) == PromptBursts::kFewest);
 }
 
+TEST_CASE("prompt bursts: where steps also generate, the whole step has tiles and nothing is owed") {
+    PromptBursts bursts(0.75);
+    bursts.go_together();
+    bursts.measured(0.003, 8, 0);
+    bursts.measured(0.003 + 0.0075, 8, 125);  // 60 microseconds a row
+    // 16 ms, and a part of the 30 that it is where as many read as generate: 295 rows.
+    CHECK(bursts.rows(8, 1, 2048) == 2 * PromptBursts::kTile - 8);
+    CHECK(bursts.rows(0, 1, 2048) == 2048);
+}
+
 TEST_CASE("workers: each number is worked on once, round after round") {
     for (const uint32_t threads : {0u, 1u, 3u}) {
         Workers workers(threads);

@@ -131,8 +131,7 @@ public:
         const HeadShape& s = op_.shape;
         const bool several = view.kind == StepKind::several;
         const bool tiles = view.tiles && by_matrices(view.rows);
-        const Shape shape =
-            tiles ? tiled(view.plan, view.rows) : this->shape(view.plan, view.rows, several);
+        const Shape shape = tiles ? tiled(view.plan, view.rows) : this->shape(view.plan, view.rows, several);
         args::AttentionArgs args = {};
         args.step = view.step;
         args.q = view.slot(op_.q);

@@ -459,9 +459,7 @@ public:
     }
 
 private:
-    Path path(uint64_t rows) const {
-        return path_of(*tensor_.format, tensor_.shape.cols, rows, report());
-    }
+    Path path(uint64_t rows) const { return path_of(*tensor_.format, tensor_.shape.cols, rows, report()); }
 
     Status launch_apart(Launcher& launcher, const View& view, const Activations& x,
                         std::span<const Part> parts, Path way) const {

@@ -27,10 +27,10 @@ struct View {
     const float* input = nullptr;    // what the host gives with a step, for an Input
     const float* lookups = nullptr;  // likewise for a Lookup
     std::vector<const float*> ropes = {};
-    StepKind kind = StepKind::alone;  // several for mixed steps, too: these have `tiles`
+    StepKind kind = StepKind::alone;      // several for mixed steps, too: these have `tiles`
     const args::Place* places = nullptr;  // of rows, and the lists of pages; null: of a sequence alone
     const uint32_t* pages = nullptr;
-    const args::RowTile* tiles = nullptr;  // of a mixed step
+    const args::RowTile* tiles = nullptr;        // of a mixed step
     const args::SegmentState* states = nullptr;  // of the step's sequences; null: the plan has none
     // Of the kernel that is launched, in a step of one row: its operand in int8 as the kernel that computed
     // it left it, and where it leaves its own row so.

@@ -379,15 +379,14 @@ private:
                            double flops) const {
         const VulkanCaches::Buffers& cache = view.caches[op_.cache];
         const MatrixShape& shape = cut.shape;
-        return recorder.dispatch(
-            {cache_shader("attention_coop", view, op_.cache),
-             8,
-             1,
-             {cut.threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n, shape.k, cut.subgroup,
-              uint32_t(view.kind), cut.parts}},
-            {view.slot(op_.q), view.slot(op_.y), view.step, cache.keys, cache.values,
-             view.vector(op_.sinks, view.step), partials, view.caches.counters()},
-            push, groups, flops);
+        return recorder.dispatch({cache_shader("attention_coop", view, op_.cache),
+                                  8,
+                                  1,
+                                  {cut.threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n, shape.k,
+                                   cut.subgroup, uint32_t(view.kind), cut.parts}},
+                                 {view.slot(op_.q), view.slot(op_.y), view.step, cache.keys, cache.values,
+                                  view.vector(op_.sinks, view.step), partials, view.caches.counters()},
+                                 push, groups, flops);
     }
 
     Attention op_;

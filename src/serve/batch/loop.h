@@ -116,7 +116,9 @@ private:
     std::unique_ptr<Workers> workers_;
     DeviceInfo device_;         // a copy, as the backend changes with a loss
     uint64_t most_tokens_ = 0;  // of a request: the context, or all pages
-    bool mixes_ = false;        // steps of prompts and generated tokens together cost no more than apart
+    // Steps of prompts and generated tokens together cost no more than apart, on a CPU, or where attention
+    // has tiles for them.
+    bool mixes_ = false, tiles_ = false;
 
     // Used by the thread alone.
     Waiting waiting_;

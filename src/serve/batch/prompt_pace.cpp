@@ -64,15 +64,16 @@ void PromptBursts::measured(double seconds, uint32_t generating, uint32_t prompt
 uint32_t PromptBursts::rows(uint32_t generating, size_t reading, uint32_t most) {
     if (generating == 0) owed_ = 0.0;
     if (generating == 0) return most;
-    if (owed_ > 0.0) return 0;
+    if (owed_ > 0.0 && !together_) return 0;
     share_now_ = std::max(share_, double(reading) / double(reading + generating));
     uint32_t wanted = kUnmeasured;
     if (row_seconds_ > 0.0) {
         const double crowd = std::min(1.0, double(reading) / double(generating));
-        const double hold = std::max(std::lerp(kHold, kLongHold, crowd),
+        const double hold = std::max(std::lerp(together_ ? kHoldTogether : kHold, kLongHold, crowd),
                                      std::lerp(kHoldSteps, kLongHoldSteps, crowd) * generating_seconds_);
         wanted = uint32_t(std::clamp(hold / row_seconds_, double(kFewest), double(most)));
-        if (wanted > kTile) wanted -= wanted % kTile;
+        const uint32_t beside = together_ ? generating : 0;
+        if (wanted + beside > kTile) wanted -= std::min(wanted - kFewest, (wanted + beside) % kTile);
     }
     return std::min(wanted, most);
 }

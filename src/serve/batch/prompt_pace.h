@@ -40,8 +40,12 @@ public:
     // longer. The latter where as many prompts are read as others generate: larger bursts read faster.
     static constexpr double kLeastShare = 0.75;  // of the time, since a burst is fast
     static constexpr double kHold = 0.01, kHoldSteps = 3.0, kLongHold = 0.03, kLongHoldSteps = 8.0;
+    static constexpr double kHoldTogether = 0.016;  // of a step that generates as well, in place of kHold
 
     explicit PromptBursts(double share) : share_(share > kLeastShare ? share : kLeastShare) {}
+
+    // Those that generate have rows in the steps that read: nothing is owed to them.
+    void go_together() { together_ = true; }
 
     void measured(double seconds, uint32_t generating, uint32_t prompt_rows);
     // Rows of prompts for now, while so many generate and so many prompts are read. 0 while time is owed to
@@ -50,6 +54,7 @@ public:
 
 private:
     double share_, share_now_ = 0.5;
+    bool together_ = false;
     double generating_seconds_ = 0.0;  // of a step without prompts; 0: not known
     double row_seconds_ = 0.0;         // of a row of a burst; 0: not known
     double owed_ = 0.0;                // seconds; below zero: what those that generate had beforehand

@@ -90,6 +90,8 @@ Status Scheduler::Loop::open() {
     workers_ = std::make_unique<Workers>(options_.sampling_threads);
     device_ = engine_->device();
     mixes_ = device_.threads > 0;
+    tiles_ = !mixes_ && engine_->mixes();
+    if (tiles_) bursts_.go_together();
     if (mixes_) {
         padding_ = RL_TRY(engine_->open_sequence());
         RL_TRY(engine_->step(std::vector<Feed>{{&*padding_, kPadding}}, {}));

@@ -8,8 +8,9 @@ namespace redline::serve {
 
 namespace {
 
-// GPUs read the keys of a step of several sequences once for each row. Parts of prompts go along with the
-// tokens of others if they are so short, or have so few keys; the rest has steps of its sequence alone.
+// GPUs without tiles for mixed steps read the keys of several sequences once for each row. Parts of prompts
+// go along with the tokens of others if they are so short, or have so few keys; the rest has steps of its
+// sequence alone.
 constexpr uint64_t kTogether = 8, kTogetherKeys = 256;
 // Kernels for few rows round differently from those for many. The prompt of a seeded request is read in parts
 // that end at multiples of this, in steps of its sequence alone, so that it has the same ones whatever others
@@ -57,17 +58,18 @@ void Scheduler::Loop::add_prompts(Parts& together, std::vector<Parts>& alone) {
     const uint64_t part = std::min(kSeededPart, std::bit_floor(std::max<uint64_t>(batch, 2) - 1));
     uint64_t budget =
         mixes_ ? pace_.rows(generating, batch) : bursts_.rows(generating, readers.size(), batch);
+    const bool mixed = mixes_ || tiles_;
     uint64_t room = batch - generating, read = 0;
     if (padding_ && room > 1) --room;  // see pads()
     for (const size_t i : prompt_order(states)) {
         Request& request = *readers[i];
-        uint64_t tokens = std::min(request.left(), mixes_ ? std::min(budget, room) : budget);
+        uint64_t tokens = std::min(request.left(), mixed ? std::min(budget, room) : budget);
         const bool apart = mixes_ && request.seeded() && tokens > 0;
         if (apart) tokens = std::min(request.left(), part - request.position() % part);
         if (!request.marks.empty()) tokens = std::min(tokens, request.marks.front() - request.position());
         const bool light = tokens <= kTogether || request.position() + tokens <= kTogetherKeys;
-        const bool joins = !apart && (mixes_ || (light && tokens <= room)) && together.size() < outputs;
-        if (tokens == 0 || (mixes_ && !joins && !apart)) break;
+        const bool joins = !apart && (mixed || (light && tokens <= room)) && together.size() < outputs;
+        if (tokens == 0 || (mixed && !joins && !apart)) break;
         if (joins) {
             together.push_back({&request, tokens});
             room -= tokens;
