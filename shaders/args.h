@@ -12,6 +12,7 @@ using uint = uint32_t;
 #define RL_STEP_ALONE 0
 #define RL_STEP_PAGED 1
 #define RL_STEP_SEVERAL 2
+#define RL_STEP_MIXED 3  // of a mixed step the rows that are in no tile
 #define RL_PAGE_ROWS 256u
 #define RL_TILE_ROWS 16u  // as kTileRows
 

@@ -10,11 +10,12 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
 layout(set = 0, binding = 3, std430) readonly buffer Sinks { float sinks[]; };
 
 layout(constant_id = 2) const uint SPLITS = 32;
+layout(constant_id = 3) const uint STEP_KIND = RL_STEP_ALONE;  // or of a mixed step those that are in tiles
 shared float tops[SPLITS], totals[SPLITS], factors[SPLITS];
 
 void main() {
     const uint row = args.first_row + gl_WorkGroupID.x / args.heads, head = gl_WorkGroupID.x % args.heads;
-    if (row >= step_rows) return;
+    if (row >= step_rows || (STEP_KIND == RL_STEP_MIXED && row < step_lone_rows)) return;
     const uint stride = HEAD_DIM + 2u, first = (row * args.heads + head) * SPLITS * stride;
     const float kNone = -1.0 / 0.0;
     for (uint s = gl_LocalInvocationID.x; s < SPLITS; s += gl_WorkGroupSize.x) {

@@ -11,6 +11,10 @@ uint32_t StepLayout::most_segments(const Plan& plan, uint32_t rows, StepKind kin
     return of_several(kind) ? std::min(rows, plan.sizing.sequences) : 1;
 }
 
+uint32_t StepLayout::most_lone(const Plan& plan, uint32_t rows) {
+    return uint32_t(std::min<uint64_t>(rows, uint64_t(plan.sizing.sequences) * kLoneRows));
+}
+
 uint32_t StepLayout::most_tiles(const Plan& plan, uint32_t rows) {
     return (rows + most_segments(plan, rows, StepKind::mixed) * (kTileRows - 1)) / kTileRows;
 }
@@ -67,13 +71,15 @@ void StepLayout::write_states(const StepParams& params, std::byte* to) const {
     }
 }
 
-uint32_t StepLayout::write_tiles(const StepParams& params, std::byte* to) const {
-    auto* const first = reinterpret_cast<StepTile*>(to + tiles);
-    StepTile* tile = first;
-    for (const Segment& segment : segments_of(params.rows))
-        for (uint32_t row = 0; row < segment.rows; row += kTileRows)
-            *tile++ = {segment.first + row, segment.first + std::min(row + kTileRows, segment.rows)};
-    return uint32_t(tile - first);
+void StepLayout::write_tiles(const StepParams& params, StepHeader& header, std::byte* to) const {
+    auto* const tile = reinterpret_cast<StepTile*>(to + tiles);
+    for (const Segment& segment : segments_of(params.rows)) {
+        const bool lone = segment.rows <= kLoneRows && header.tile_count == 0;
+        if (lone) header.lone_rows = segment.first + segment.rows;
+        for (uint32_t row = 0; !lone && row < segment.rows; row += kTileRows)
+            tile[header.tile_count++] = {segment.first + row,
+                                         segment.first + std::min(row + kTileRows, segment.rows)};
+    }
 }
 
 void StepLayout::write(const Plan& plan, const StepParams& params, std::byte* to) const {
@@ -89,7 +95,7 @@ void StepLayout::write(const Plan& plan, const StepParams& params, std::byte* to
     header.segments = uint32_t(segments_of(params.rows).size());
     header.states = uint32_t(states / 4);
     header.tiles = uint32_t(tiles / 4);
-    if (tiles > 0) header.tile_count = write_tiles(params, to);
+    if (tiles > 0) write_tiles(params, header, to);
     std::memcpy(to, &header, sizeof(header));
     if (states > 0) write_states(params, to);
     if (kind != StepKind::alone) write_places(plan, params, to);

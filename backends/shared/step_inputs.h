@@ -22,7 +22,8 @@ struct StepHeader {
     uint32_t states;       // where they begin
     uint32_t tiles;        // the StepTiles of a mixed step
     uint32_t tile_count;
-    uint32_t unused[52];
+    uint32_t lone_rows;  // of a mixed step: so many from the first on are in no tile
+    uint32_t unused[51];
 };
 static_assert(sizeof(StepHeader) == 256);
 
@@ -39,7 +40,8 @@ struct StepState {
 };
 constexpr uint32_t kZeroState = UINT32_MAX;
 
-// Rows of a mixed step, of one sequence and at most kTileRows, that share what is read of its keys.
+// Rows of a mixed step, of one sequence and at most kTileRows, that share what is read of its keys. The first
+// sequences of a step have none while they have at most kLoneRows rows.
 struct StepTile {
     uint32_t first_row, end_row;
 };
@@ -54,6 +56,8 @@ struct StepLayout {
     static uint32_t most_segments(const Plan& plan, uint32_t rows, StepKind kind);
     // Tiles that a mixed step has at most.
     static uint32_t most_tiles(const Plan& plan, uint32_t rows);
+    // Rows of it that are in no tile, at most.
+    static uint32_t most_lone(const Plan& plan, uint32_t rows);
 
     StepKind kind;
     uint64_t output_rows = 0, places = 0, pages = 0;  // not of a sequence alone
@@ -65,7 +69,7 @@ struct StepLayout {
 
 private:
     void write_states(const StepParams& params, std::byte* to) const;
-    uint32_t write_tiles(const StepParams& params, std::byte* to) const;  // returns their number
+    void write_tiles(const StepParams& params, StepHeader& header, std::byte* to) const;
     void write_places(const Plan& plan, const StepParams& params, std::byte* to) const;
 };
 

@@ -5,7 +5,7 @@
 #ifdef ROWS_APART
 const bool BY_ROW = true;
 #else
-const bool BY_ROW = STEP_KIND == RL_STEP_SEVERAL;
+const bool BY_ROW = STEP_KIND >= RL_STEP_SEVERAL;
 #endif
 const float kNone = -1.0 / 0.0;
 const uint LEAST_KEYS = 64;  // of a split: fewer are not worth a work-group
@@ -22,10 +22,10 @@ uint partial_of(uint query, uint split) {
 }
 // For this work-group, with rows counted as the step does: where its rows end, and the position of its sequence's row 0.
 uint end_row() {
-    return BY_ROW ? min(query_row(own_query(0u)) + 1u, step_rows) : step_rows;
+    return BY_ROW ? min(query_row(own_query(0u)) + 1u, STEP_KIND == RL_STEP_MIXED ? step_lone_rows : step_rows) : step_rows;
 }
 uint first_position() {
-    if (STEP_KIND != RL_STEP_SEVERAL) return step_position;
+    if (STEP_KIND < RL_STEP_SEVERAL) return step_position;
     const uint row = query_row(own_query(0u));
     return step_word(step_places + 2u * row) - row;
 }

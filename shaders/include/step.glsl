@@ -12,7 +12,8 @@ layout(set = 0, binding = STEP_BINDING, std430) readonly buffer StepBuffer {
     uint step_states;      // of step_word(): per segment its first row, its rows, and where its states were and will be
     uint step_tiles;       // of step_word(): of a mixed step, the rows of each tile: its first, and where it ends
     uint step_tile_count;
-    uint step_unused[52];
+    uint step_lone_rows;  // of a mixed step: so many from the first on are in no tile
+    uint step_unused[51];
     int step_tokens[];
 };
 uint step_word(uint at) {

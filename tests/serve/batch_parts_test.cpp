@@ -146,7 +146,7 @@ TEST_CASE("prompt bursts: where steps also generate, the whole step has tiles an
     bursts.go_together();
     bursts.measured(0.003, 8, 0);
     bursts.measured(0.003 + 0.0075, 8, 125);  // 60 microseconds a row
-    // 16 ms, and a part of the 30 that it is where as many read as generate: 295 rows.
+    // 20 ms, and a part of the 30 that it is where as many read as generate: 354 rows.
     CHECK(bursts.rows(8, 1, 2048) == 2 * PromptBursts::kTile - 8);
     CHECK(bursts.rows(0, 1, 2048) == 2048);
 }

@@ -18,7 +18,8 @@ struct Step {
     uint32_t segments;  // sequences that have rows
     uint32_t states, tiles;
     uint32_t tile_count;  // of a mixed step
-    uint32_t unused[52];
+    uint32_t lone_rows;   // likewise: so many from the first on are in no tile
+    uint32_t unused[51];
 };
 static_assert(sizeof(Step) == 256);
 
@@ -569,6 +570,7 @@ struct AttentionArgs {
     float scale;
     float softcap;
     const RowTile* tiles;  // of a mixed step, on matrix units
+    uint32_t lone;         // 1: of a mixed step the rows that are in no tile
     HandOver hand;         // one row only
     // One row only: its queries are still to be turned, and so is its key, which goes to the cache with its
     // value.

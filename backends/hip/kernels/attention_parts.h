@@ -35,7 +35,8 @@ RL_DEVICE StepRows step_rows(const args::Step* step) {
 
 // For the block's sequence: rows end behind the block's, where they may be of several sequences.
 RL_DEVICE StepRows block_rows(const args::AttentionArgs& a, const Queries& which) {
-    const StepRows all = step_rows(a.step);
+    StepRows all = step_rows(a.step);
+    if (a.lone) all.rows = a.step->lone_rows;
     if (a.row_groups == 0 || which.first_row >= all.rows) return all;
     return {which.first_row + 1, a.cache.places[which.first_row].position - which.first_row};
 }

@@ -16,7 +16,6 @@ constexpr uint32_t kManyQueries = 64;
 constexpr uint32_t kManySplits = 16;
 constexpr uint64_t kManyLeastKeys = 256;
 constexpr uint32_t kManyWaves = 4;
-constexpr uint32_t kMixedSplits = 4;  // times as many, since a sequence with one row has few blocks
 
 class RopeKernel : public HipKernel {
 public:
@@ -114,8 +113,10 @@ public:
             most = std::max(most, partial_bytes(rows, shape(plan, rows, false).splits));
             if (plan.sizing.pages > 0) {
                 most = std::max(most, partial_bytes(rows, shape(plan, rows, true).splits));
-                if (by_matrices(rows)) most = std::max(most, partial_bytes(rows, tiled(plan, rows).splits));
             }
+            if (plan.sizing.pages > 0 && by_matrices(rows))
+                most = std::max({most, partial_bytes(rows, tiled(plan, rows).splits),
+                                 partial_bytes(StepLayout::most_lone(plan, rows), lone(plan, rows).splits)});
             if (rows == plan.max_rows) return most;
         }
     }
@@ -130,8 +131,10 @@ public:
     Status launch(Launcher& launcher, const View& view, const RopeStore* store) const {
         const HeadShape& s = op_.shape;
         const bool several = view.kind == StepKind::several;
-        const bool tiles = view.tiles && by_matrices(view.rows);
-        const Shape shape = tiles ? tiled(view.plan, view.rows) : this->shape(view.plan, view.rows, several);
+        // In a mixed step the rows that are in no tile come first.
+        const bool mixed = view.tiles && by_matrices(view.rows);
+        const uint32_t all = mixed ? StepLayout::most_lone(view.plan, view.rows) : view.rows;
+        const Shape shape = mixed ? lone(view.plan, view.rows) : this->shape(view.plan, all, several);
         args::AttentionArgs args = {};
         args.step = view.step;
         args.q = view.slot(op_.q);
@@ -140,7 +143,7 @@ public:
         args.partials = view.scratch_at(0);
         args.counters = view.caches.counters();
         args.cache = view.cache(op_.cache);
-        args.rows = view.rows;
+        args.rows = all;
         args.heads = s.heads;
         args.window = op_.window;
         args.chunks = op_.chunks;
@@ -153,9 +156,9 @@ public:
             args.k = view.slot(store->k);
             args.v = view.slot(store->v);
         }
-        if (tiles) return launch_tiles(launcher, view, shape, args);
-        for (uint32_t first = 0; first < view.rows; first += shape.rows) {
-            const uint32_t rows = std::min(shape.rows, view.rows - first);
+        args.lone = mixed ? 1 : 0;
+        for (uint32_t first = 0; first < all; first += shape.rows) {
+            const uint32_t rows = std::min(shape.rows, all - first);
             args.first_row = first;
             args.groups = blocks(rows, shape.queries, several);
             args.row_groups = several ? blocks(1, shape.queries, several) : 0;
@@ -163,7 +166,7 @@ public:
                                    {args.splits, args.groups, s.kv_heads, shape.threads}, args,
                                    row_cost(view.plan, shape.many) * rows));
         }
-        return {};
+        return mixed ? launch_tiles(launcher, view, args) : Status();
     }
 
 private:
@@ -248,11 +251,13 @@ private:
         return s;
     }
 
-    // For a mixed step, most of whose tiles are of the sequences with many rows.
+    // For the rows of a mixed step that are in no tile: hardly more than one of each sequence.
+    Shape lone(const Plan& plan, uint32_t rows) const {
+        return shape(plan, std::min(rows, plan.sizing.sequences), true);
+    }
+    // For its tiles, which are hardly more than those of as many rows of one sequence.
     Shape tiled(const Plan& plan, uint32_t rows) const {
         Shape s = shape(plan, rows, false);
-        const uint64_t most = (plan.cache(op_.cache).sequence_rows + kManyLeastKeys - 1) / kManyLeastKeys;
-        s.splits = uint32_t(std::min({uint64_t(s.splits) * kMixedSplits, uint64_t(kManySplits), most}));
         if (uint64_t(StepLayout::most_tiles(plan, rows)) * tile_groups() * op_.shape.kv_heads >
             HipCaches::kCounters)
             s.splits = 1;
@@ -261,10 +266,13 @@ private:
     // Blocks for a tile of rows and a kv head.
     uint32_t tile_groups() const { return (kTileRows * group() + kManyQueries - 1) / kManyQueries; }
 
-    Status launch_tiles(Launcher& launcher, const View& view, const Shape& shape,
-                        args::AttentionArgs args) const {
+    Status launch_tiles(Launcher& launcher, const View& view, args::AttentionArgs args) const {
+        const Shape shape = tiled(view.plan, view.rows);
         const uint32_t all = StepLayout::most_tiles(view.plan, view.rows),
                        together = std::max(1u, shape.rows / kTileRows);
+        args.lone = 0;
+        args.rows = view.rows;
+        args.splits = shape.splits;
         args.tiles = view.tiles;
         args.row_groups = tile_groups();
         for (uint32_t first = 0; first < all; first += together) {

@@ -20,7 +20,6 @@ constexpr uint32_t kWideQueries = 128;
 constexpr uint32_t kMostMatrixThreads = 256;  // with 512 RDNA 3's integrated chips have too few registers
 constexpr uint32_t kMostPartDim = 128;
 static_assert(RL_TILE_ROWS == kTileRows);
-constexpr uint32_t kMixedSplits = 4;  // times as many, since a sequence with one row has few work-groups
 
 class RopeKernel : public VulkanKernel {
 public:
@@ -155,7 +154,8 @@ public:
                 if (const uint32_t n = splits(plan, rows, several); n > 1)
                     most = std::max(most, partial_bytes(rows, n));
             if (plan.sizing.pages > 0 && by_matrices(rows))
-                most = std::max(most, partial_bytes(rows, mixed_splits(plan, rows)));
+                most = std::max({most, partial_bytes(rows, mixed_splits(plan, rows)),
+                                 partial_bytes(StepLayout::most_lone(plan, rows), lone_splits(plan, rows))});
             if (rows == plan.max_rows) return most;
         }
     }
@@ -165,14 +165,15 @@ public:
     }
     // One row; given `attend`, with the work of what it stores.
     Status record(Recorder& recorder, const View& view, const Attend* attend) const {
-        if (view.mixed && by_matrices(view.rows)) return record_tiles(recorder, view);
         const bool several = view.kind == StepKind::several;
-        const uint32_t splits_here = splits(view.plan, view.rows, several);
+        const uint32_t rows = rows_first(view), splits_here = tiles_follow(view)
+                                                                  ? lone_splits(view.plan, view.rows)
+                                                                  : splits(view.plan, rows, several);
         const HeadShape& s = op_.shape;
         Binding partials = view.step;
         if (splits_here > 1) {
             recorder.claim_scratch();
-            partials = view.scratch_at(0, partial_bytes(view.rows, splits_here));
+            partials = view.scratch_at(0, partial_bytes(rows, splits_here));
         }
         // Rows are cut so that no dispatch alone fills a submission, with the cache full; at whole
         // work-groups.
@@ -180,9 +181,10 @@ public:
         const double per_row = 4.0 * s.heads * s.head_dim * double(view.plan.cache(op_.cache).sequence_rows);
         const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / together);
         const uint32_t step = uint32_t(std::min(fit, 1e6)) * together;
-        for (uint32_t first = 0; first < view.rows; first += step)
-            RL_TRY(record_rows(recorder, view, first, std::min(step, view.rows - first), splits_here,
-                               partials, per_row, attend));
+        for (uint32_t first = 0; first < rows; first += step)
+            RL_TRY(record_rows(recorder, view, first, std::min(step, rows - first), splits_here, partials,
+                               per_row, attend));
+        if (tiles_follow(view)) return record_tiles(recorder, view);
         // attention.comp merges its splits by itself.
         if (splits_here == 1 || several || !by_matrices(view.rows)) return {};
         return combine(recorder, view, splits_here, partials);
@@ -191,23 +193,35 @@ public:
 private:
     Status combine(Recorder& recorder, const View& view, uint32_t splits, Binding partials) const {
         recorder.barrier();
-        return recorder.dispatch({"combine", 4, 1, {kThreads, op_.shape.head_dim, splits}},
+        return recorder.dispatch({"combine", 4, 1, {kThreads, op_.shape.head_dim, splits, step_kind(view)}},
                                  {partials, view.slot(op_.y), view.step, view.vector(op_.sinks, view.step)},
                                  attention_args(view, 0, splits, nullptr),
                                  {uint64_t(view.rows) * op_.shape.heads});
     }
 
-    // Most tiles are of the sequences with many rows.
+    // In a mixed step the rows that are in no tile come first, hardly more than one of each sequence.
+    bool tiles_follow(const View& view) const { return view.mixed && by_matrices(view.rows); }
+    uint32_t step_kind(const View& view) const {
+        static_assert(RL_STEP_MIXED == uint32_t(StepKind::mixed));
+        return tiles_follow(view) ? RL_STEP_MIXED : uint32_t(view.kind);
+    }
+    uint32_t rows_first(const View& view) const {
+        return tiles_follow(view) ? StepLayout::most_lone(view.plan, view.rows) : view.rows;
+    }
+    uint32_t lone_splits(const Plan& plan, uint32_t rows) const {
+        return splits(plan, std::min(rows, plan.sizing.sequences), true);
+    }
+    // Tiles are hardly more than those of as many rows of one sequence.
     uint32_t mixed_splits(const Plan& plan, uint32_t rows) const {
         const uint64_t tiles = (rows + kTileRows - 1) / kTileRows * tile_groups();
-        return attention_splits(plan.cache(op_.cache).sequence_rows, tiles * op_.shape.kv_heads,
-                                kMixedSplits * wanted_);
+        return attention_splits(plan.cache(op_.cache).sequence_rows, tiles * op_.shape.kv_heads, wanted_);
     }
     // Work-groups of a tile of rows and a kv head.
     uint32_t tile_groups() const {
         return (kTileRows * group() + matrices_->queries - 1) / matrices_->queries;
     }
     Status record_tiles(Recorder& recorder, const View& view) const {
+        recorder.barrier();  // they take the same scratch
         const uint32_t splits = mixed_splits(view.plan, view.rows);
         Binding partials = view.step;
         if (splits > 1) {
@@ -329,7 +343,7 @@ private:
         push.has_sinks = op_.sinks ? 1 : 0;
         push.scale = op_.scale;
         push.softcap = op_.softcap;
-        push.first_stat = view.rows * op_.shape.heads * splits * whole_fours();
+        push.first_stat = rows_first(view) * op_.shape.heads * splits * whole_fours();
         push.hand_units = view.left_units();
         push.hand_normed = view.left_norm ? 1 : 0;
         if (attend) set_turning(push, attend->store, view);
@@ -340,7 +354,7 @@ private:
     Status record_rows(Recorder& recorder, const View& view, uint32_t first, uint32_t rows, uint32_t splits,
                        Binding partials, double per_row, const Attend* attend) const {
         const bool several = view.kind == StepKind::several;
-        const uint32_t n = queries(view.rows, several), kind = uint32_t(view.kind);
+        const uint32_t n = queries(view.rows, several), kind = step_kind(view);
         const VulkanCaches::Buffers& cache = view.caches[op_.cache];
         const uint64_t query_groups = (uint64_t(several ? 1 : rows) * group() + n - 1) / n;
         const Groups groups = {splits, several ? rows * query_groups : query_groups, op_.shape.kv_heads};

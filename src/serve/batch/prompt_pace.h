@@ -40,7 +40,7 @@ public:
     // longer. The latter where as many prompts are read as others generate: larger bursts read faster.
     static constexpr double kLeastShare = 0.75;  // of the time, since a burst is fast
     static constexpr double kHold = 0.01, kHoldSteps = 3.0, kLongHold = 0.03, kLongHoldSteps = 8.0;
-    static constexpr double kHoldTogether = 0.016;  // of a step that generates as well, in place of kHold
+    static constexpr double kHoldTogether = 0.02;  // of a step that generates as well, in place of kHold
 
     explicit PromptBursts(double share) : share_(share > kLeastShare ? share : kLeastShare) {}
 
