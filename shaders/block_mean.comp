@@ -19,6 +19,8 @@ void sum_up(uint segment, uint column) {
         const float own = x[row * args.width + column];
         sum = token % args.ratio == 0u ? own : sum + own;
         y[row * args.width + column] = sum * (1.0 / float(args.ratio));
+        const uint kept = state_behind(row);
+        if (kept != RL_NO_STATE) state[kept * args.width + column] = sum;
     }
     state[to * args.width + column] = sum;
 }

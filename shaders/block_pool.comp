@@ -43,6 +43,12 @@ void store_pool(uint to, uint part, uint column, vec3 pool) {
     state[at + args.width] = pool.y;
     state[at + 2u * args.width] = pool.z;
 }
+void store_pools(uint to, uint column, vec3 first, vec3 before, vec3 second) {
+    store_pool(to, 0u, column, first);
+    if (args.overlaps == 0u) return;
+    store_pool(to, 1u, column, before);
+    store_pool(to, 2u, column, second);
+}
 
 void go_over(uint segment, uint column) {
     const uint begin = step_word(step_states + 4u * segment), rows = step_word(step_states + 4u * segment + 1u);
@@ -68,12 +74,10 @@ void go_over(uint segment, uint column) {
         } else {
             y[row * args.width + column] = mean_of(first, vec3(0.0));
         }
+        const uint kept = state_behind(row);
+        if (kept != RL_NO_STATE) store_pools(kept, column, first, before, second);
     }
-    store_pool(to, 0u, column, first);
-    if (overlaps) {
-        store_pool(to, 1u, column, before);
-        store_pool(to, 2u, column, second);
-    }
+    store_pools(to, column, first, before, second);
 }
 
 void main() {

@@ -46,6 +46,9 @@ void convolve(uint segment, uint begin, uint channel) {
         sum += added;
         if (args.silu != 0u) sum /= 1.0 + exp(-sum);
         y[at] = args.has_behind != 0u ? sum * behind[at] : sum;
+        const uint kept = state_behind(first_row + row);
+        if (kept == RL_NO_STATE) continue;
+        [[unroll]] for (uint j = 0; j < KEPT; ++j) state[(kept * KEPT + j) * args.width + channel] = past[j];
     }
     if (begin > 0u) return;
     [[unroll]] for (uint j = 0; j < KEPT; ++j)

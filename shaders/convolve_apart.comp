@@ -38,6 +38,9 @@ void convolve(uint segment, uint channel) {
         if (args.silu != 0u) sum /= 1.0 + exp(-sum);
         const uint at = first + row * args.width;
         y[at] = args.has_behind != 0u ? sum * behind[at] : sum;
+        const uint behind_row = state_behind(first_row + row);
+        for (uint j = 0; behind_row != RL_NO_STATE && j < kept; ++j)
+            state[(behind_row * kept + j) * args.width + channel] = input_at(row + 1u + j, kept);
     }
     // In order: where both states are one, a row is read before it is written.
     for (uint j = 0; j < kept; ++j) state[next + j * args.width] = input_at(rows + j, kept);

@@ -136,6 +136,11 @@ void store_columns(uint head, uint i, vec4 four) {
         if (column + c < VALUE_DIM) state[at + c] = four[c];
 }
 
+void store_state(uint head) {
+    [[unroll]] for (uint i = 0; i < 4 * QUADS; ++i)
+        if (is_there(i)) store_columns(head, i, s[i]);
+}
+
 void run_head(uint begin, uint end, uint head, uint from, uint to) {
     const uint size = KEY_DIM * VALUE_DIM;
     [[unroll]] for (uint i = 0; i < 4 * QUADS; ++i) {
@@ -144,8 +149,10 @@ void run_head(uint begin, uint end, uint head, uint from, uint to) {
     }
     uint row = begin;
 #ifdef CLUSTERED
-    if (AT_ONCE && row + TOKENS <= end) fetch_rows(row, head);
-    for (; AT_ONCE && row + TOKENS <= end; row += TOKENS) {
+    // Rows whose states are kept go one by one.
+    const bool at_once = AT_ONCE && state_behind(begin) == RL_NO_STATE;
+    if (at_once && row + TOKENS <= end) fetch_rows(row, head);
+    for (; at_once && row + TOKENS <= end; row += TOKENS) {
         share_fetched();
         if (row + 2 * TOKENS <= end) fetch_rows(row + TOKENS, head);
         run_rows(row, head);
@@ -174,10 +181,11 @@ void run_head(uint begin, uint end, uint head, uint from, uint to) {
             }
             const uint place = ((row + t) * args.heads + head) * VALUE_DIM + column;
             if (lane < 4u && column + lane < VALUE_DIM) y[place + lane] = out_row[lane];
+            const uint kept = state_behind(row + t);
+            if (kept != RL_NO_STATE) store_state((kept * args.heads + head) * size);
         }
     }
-    [[unroll]] for (uint i = 0; i < 4 * QUADS; ++i)
-        if (is_there(i)) store_columns((to * args.heads + head) * size, i, s[i]);
+    store_state((to * args.heads + head) * size);
 }
 
 void main() {

@@ -133,6 +133,12 @@ void run_row(inout vec4 s[OWN_QUADS], uint t, uint row, uint head) {
                 read[r] + through[head] * values[t * BLOCK + r * APART + own / LANES];
 }
 
+void store_state(vec4 s[OWN_QUADS], uint head) {
+    [[unroll]] for (uint r = 0; r < ROWS; ++r)
+        [[unroll]] for (uint i = 0; i < QUADS; ++i)
+            if (is_there(r, i)) store_quad(head, r, i, s[r * QUADS + i]);
+}
+
 void run_head(uint begin, uint end, uint head, uint from, uint to) {
     const uint size = HEAD_DIM * STATE_DIM;
     vec4 s[OWN_QUADS];
@@ -145,11 +151,13 @@ void run_head(uint begin, uint end, uint head, uint from, uint to) {
     for (uint row = begin; row < end; row += TOKENS) {
         const uint count = min(TOKENS, end - row);
         share_rows(row, count, head);
-        for (uint t = 0; t < count; ++t) run_row(s, t, row + t, head);
+        for (uint t = 0; t < count; ++t) {
+            run_row(s, t, row + t, head);
+            const uint kept = state_behind(row + t);
+            if (kept != RL_NO_STATE) store_state(s, (kept * args.heads + head) * size);
+        }
     }
-    [[unroll]] for (uint r = 0; r < ROWS; ++r)
-        [[unroll]] for (uint i = 0; i < QUADS; ++i)
-            if (is_there(r, i)) store_quad((to * args.heads + head) * size, r, i, s[r * QUADS + i]);
+    store_state(s, (to * args.heads + head) * size);
 }
 
 void main() {

@@ -27,6 +27,7 @@ public:
                 const float x = view.floats(op_.x)[row * width + i];
                 sum = view.params.rows[row].position % op_.ratio == 0 ? x : sum + x;
                 view.floats(op_.y)[row * width + i] = sum * part;
+                if (float* behind = view.states_behind(op_.state, row)) behind[i] = sum;
             }
             to[i] = sum;
         }

@@ -67,12 +67,16 @@ private:
             if (op_.overlaps) pools[2].add(gate[width + i] + bias[width + i], x[width + i]);
             view.floats(op_.y)[row * width + i] =
                 op_.overlaps ? pools[2].mean_with(pools[1]) : pools[0].mean();
+            if (float* behind = view.states_behind(op_.state, row)) put(pools, parts, width, behind + i);
         }
-        for (uint32_t p = 0; p < parts; ++p) {
-            float* const own = to + p * 3 * width + i;
-            own[0] = pools[p].top;
-            own[width] = pools[p].total;
-            own[2 * width] = pools[p].sum;
+        put(pools, parts, width, to + i);
+    }
+
+    static void put(const Pool* pools, uint32_t parts, uint64_t width, float* to) {
+        for (uint32_t p = 0; p < parts; ++p, to += 3 * width) {
+            to[0] = pools[p].top;
+            to[width] = pools[p].total;
+            to[2 * width] = pools[p].sum;
         }
     }
 

@@ -82,6 +82,11 @@ struct RunView {
         return {params.rows[row].position == 0 ? nullptr : caches.state(cache, at.from),
                 caches.state(cache, at.to)};
     }
+    // Where a row's sequence has its states behind the row, which is not its last; null: they are not kept.
+    float* states_behind(Cache cache, uint64_t row) const {
+        const bool kept = !params.row_states.empty() && params.row_states[row] != kNoStates;
+        return kept ? caches.state(cache, params.row_states[row]) : nullptr;
+    }
     // Where a row's token lies in a cache.
     uint64_t cache_row(Cache cache, uint64_t row) const {
         return plan.cache(cache).row_of(params.rows[row].position, params.pages_of(row));

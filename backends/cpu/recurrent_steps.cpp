@@ -132,6 +132,9 @@ private:
                 if (op_.silu) sum *= sigmoid(sum);
                 view.floats(op_.y)[at + i] = sum * factor(op_.behind, i);
             }
+            float* const behind = view.states_behind(op_.state, row);
+            for (uint32_t j = 0; behind && j < kept; ++j)
+                std::copy_n(past[j], count, behind + j * width + first);
         }
         for (uint32_t j = 0; j < kept; ++j) std::copy_n(past[j], count, to + j * width + first);
     }
@@ -157,9 +160,14 @@ private:
                 view.floats(op_.y)[at] = sum * (op_.behind ? view.floats(op_.behind)[at] : 1.0f);
             }
         // In order: where both states are one, a row is read before it is written.
-        for (uint64_t j = 0; j < kept; ++j)
-            for (uint64_t i = 0; i < count; ++i)
-                to[j * width + first + i] = u(int64_t(j + segment.rows) - int64_t(kept), i);
+        const auto put = [&](float* state, uint64_t rows) {
+            for (uint64_t j = 0; j < kept; ++j)
+                for (uint64_t i = 0; i < count; ++i)
+                    state[j * width + first + i] = u(int64_t(j + rows) - int64_t(kept), i);
+        };
+        for (uint32_t row = 0; row < segment.rows; ++row)
+            if (float* behind = view.states_behind(op_.state, segment.first + row)) put(behind, row + 1);
+        put(to, segment.rows);
     }
 
     Convolve op_;
@@ -174,6 +182,12 @@ float* brought_state(const RunView& view, Cache cache, const Segment& segment, u
     else if (from != to)
         std::memcpy(to + first, from + first, size * sizeof(float));
     return to + first;
+}
+
+void keep_state(const RunView& view, Cache cache, uint64_t row, const float* state, uint64_t first,
+                uint64_t size) {
+    float* const behind = view.states_behind(cache, row);
+    if (behind) std::memcpy(behind + first, state, size * sizeof(float));
 }
 
 // Units are the heads of a sequence, which go over its rows.
@@ -206,6 +220,7 @@ private:
             token.decay = std::exp(a * token.step);
             token.y = view.floats(op_.y) + row * s.inner() + head * s.head_dim;
             scan_(token);
+            keep_state(view, op_.state, row, token.state, head * size, size);
         }
     }
 
@@ -213,7 +228,8 @@ private:
     ScanKernel scan_;
 };
 
-// Units are the heads of a sequence, which go over its rows: by chunks, then one by one.
+// Units are the heads of a sequence, which go over its rows: by chunks, then one by one. All go one by one
+// where the states behind them are kept.
 class DeltaKernelStep : public CpuKernel {
 public:
     DeltaKernelStep(const DeltaNet& op, Isa isa)
@@ -265,7 +281,8 @@ private:
               *k = scratch + kDeltaChunk * n;
         const uint64_t end = segment.first + segment.rows;
         uint64_t row = segment.first;
-        for (; row + kDeltaChunk <= end; row += kDeltaChunk) {
+        const bool keeps = view.states_behind(op_.state, row) != nullptr;
+        for (; !keeps && row + kDeltaChunk <= end; row += kDeltaChunk) {
             DeltaChunk chunk{state, scratch, k};
             for (uint64_t t = 0; t < kDeltaChunk; ++t) {
                 const Row own = read_row(view, row + t, head, scratch + t * n, k + t * n);
@@ -283,6 +300,7 @@ private:
         for (; row < end; ++row) {
             const Row own = read_row(view, row, head, scratch, k);
             delta_({state, scratch, k, own.v, n, s.value_dim, own.decay, own.beta, own.y});
+            keep_state(view, op_.state, row, state, head * size, size);
         }
     }
 

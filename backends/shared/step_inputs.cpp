@@ -36,6 +36,8 @@ StepLayout::StepLayout(const Plan& plan, uint32_t rows, StepKind step_kind) : ki
                     [](const CacheInfo& c) { return c.is_state(); })) {
         states = bytes;
         bytes += aligned(segments * sizeof(StepState));
+        row_states = bytes;
+        bytes += aligned(uint64_t(rows) * sizeof(uint32_t));
     }
     for (const RopeSpec& rope : plan.ropes) {
         ropes.push_back(bytes);
@@ -62,6 +64,8 @@ void StepLayout::write_places(const Plan& plan, const StepParams& params, std::b
     std::memcpy(to + output_rows, params.outputs.data(), params.outputs.size_bytes());
 }
 
+static_assert(kNoStates == kZeroState);
+
 void StepLayout::write_states(const StepParams& params, std::byte* to) const {
     auto* state = reinterpret_cast<StepState*>(to + states);
     for (const Segment& segment : segments_of(params.rows)) {
@@ -69,6 +73,7 @@ void StepLayout::write_states(const StepParams& params, std::byte* to) const {
         const bool begins = params.rows[segment.first].position == 0;
         *state++ = {segment.first, segment.rows, begins ? kZeroState : at.from, at.to};
     }
+    std::memcpy(to + row_states, params.row_states.data(), params.row_states.size_bytes());
 }
 
 void StepLayout::write_tiles(const StepParams& params, StepHeader& header, std::byte* to) const {
@@ -94,6 +99,7 @@ void StepLayout::write(const Plan& plan, const StepParams& params, std::byte* to
     header.pages = uint32_t(pages / 4);
     header.segments = uint32_t(segments_of(params.rows).size());
     header.states = uint32_t(states / 4);
+    header.row_states = params.row_states.empty() ? 0 : uint32_t(row_states / 4);
     header.tiles = uint32_t(tiles / 4);
     if (tiles > 0) write_tiles(params, header, to);
     std::memcpy(to, &header, sizeof(header));

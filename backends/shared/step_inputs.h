@@ -20,10 +20,11 @@ struct StepHeader {
     uint32_t pages;        // the lists of pages
     uint32_t segments;     // how many StepState there are: sequences that have rows
     uint32_t states;       // where they begin
+    uint32_t row_states;   // for each row the row of states that gets those behind it, or kZeroState: none
     uint32_t tiles;        // the StepTiles of a mixed step
     uint32_t tile_count;
     uint32_t lone_rows;  // of a mixed step: so many from the first on are in no tile
-    uint32_t unused[51];
+    uint32_t unused[50];
 };
 static_assert(sizeof(StepHeader) == 256);
 
@@ -63,7 +64,7 @@ struct StepLayout {
     uint64_t output_rows = 0, places = 0, pages = 0;  // not of a sequence alone
     uint64_t tiles = 0;                               // of a mixed step
     std::vector<uint64_t> ropes;                      // per rope: of each row cosines, then sines
-    uint64_t states = 0;                              // 0: the plan has none
+    uint64_t states = 0, row_states = 0;              // 0: the plan has none
     uint64_t input = 0, lookups = 0;
     uint64_t bytes = 0;
 

@@ -32,9 +32,10 @@ Result<EngineOptions> checked(EngineOptions options) {
 }
 
 CacheSizing sizing(const EngineOptions& options) {
-    // A sequence has its current states and snapshots, and in a step the states that this writes.
+    // A sequence has its current states and snapshots, and in a step the states that this writes: those
+    // behind its drafts, too.
     const uint32_t all = options.sequences + options.kept;
-    const uint32_t states = all * (1 + options.snapshots) + options.sequences;
+    const uint32_t states = all * (1 + options.snapshots) + options.sequences * (1 + options.drafts);
     return {options.context, options.batch, options.cache, all, options.pages, states};
 }
 
@@ -400,8 +401,9 @@ Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
     params.cancel = wanted.cancel;
     params.lookups = rows.lookups;
     StateChanges states(*pool_);
-    for (const Feed& feed : feeds) states.add(*feed.sequence);
+    for (const Feed& feed : feeds) states.add(*feed.sequence, feed.tokens.size(), options_.drafts);
     params.states = states.rows();
+    params.row_states = states.behind();
     if (!wanted.trace && wanted.best <= target->most_best()) params.best = wanted.best;
     if (params.best > 0) params.best_among = uint32_t(model_->usable_vocab());
     for (const Feed& feed : feeds) {

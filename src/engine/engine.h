@@ -18,6 +18,9 @@ struct EngineOptions {
     uint32_t kept = 0;       // so many more may be open
     uint64_t pages = 0;      // of kPageRows tokens, shared by all; 0: enough for `sequences`, full
     uint32_t snapshots = 2;  // of the states of a sequence, that feed() takes for rewinding
+    // Steps of at most so many tokens more than one of a sequence can be taken back token by token until the
+    // next step, where layers keep states, too: see Sequence::rewind().
+    uint32_t drafts = 0;
     // The places where the steps of the plan run; empty: where the model is placed. With placements the
     // engine loads the weights.
     std::vector<Placement> placements = {};
@@ -82,6 +85,8 @@ public:
     bool has_pages(std::span<const Feed> feeds) const;
     // See rewinds_anywhere().
     bool rewinds() const { return rewinds_anywhere(pool_->caches(), options_.context); }
+    // The most tokens of a step that can be taken back to any of them.
+    uint32_t most_rewound() const { return rewinds() ? options_.batch : options_.drafts + 1; }
     // True when the device was lost, so that nothing works before reopen().
     bool lost() const;
 

@@ -54,6 +54,12 @@ void CachePool::drop_state(uint32_t& row) {
     if (dropped != kNoState) --state_users_[dropped];
 }
 
+void CachePool::end_round() {
+    for (uint32_t& row : drafts_) drop_state(row);
+    drafts_.clear();
+    ++round_;
+}
+
 Sequence::Sequence(std::shared_ptr<CachePool> pool) : pool_(std::move(pool)) {
     ++pool_->open_;
     if (!pool_->pages_.empty()) pages_.resize(page_entries(pool_->caches_), CachePool::kNoPage);
@@ -81,6 +87,9 @@ Sequence& Sequence::operator=(Sequence&& other) {
     std::swap(opened_, other.opened_);
     std::swap(snapshots_, other.snapshots_);
     std::swap(state_, other.state_);
+    std::swap(drafts_, other.drafts_);
+    std::swap(first_draft_, other.first_draft_);
+    std::swap(round_, other.round_);
     return *this;
 }
 
@@ -104,6 +113,13 @@ void Sequence::drop_states() {
     pool_->drop_state(state_);
     for (Snapshot& snapshot : snapshots_) pool_->drop_state(snapshot.state);
     snapshots_.clear();
+    drafts_.clear();
+}
+
+uint32_t Sequence::draft_state(uint64_t count) const {
+    const bool kept =
+        round_ == pool_->round_ && count >= first_draft_ && count - first_draft_ < drafts_.size();
+    return kept ? drafts_[count - first_draft_] : CachePool::kNoState;
 }
 
 // Rings keep all pages: earlier tokens have rows in any of them.
@@ -138,7 +154,7 @@ uint64_t Sequence::first_held(const CacheInfo& cache) const {
 
 uint64_t Sequence::rewound(uint64_t count) const {
     if (count >= tokens_.size()) return tokens_.size();
-    if (has_states()) {
+    if (has_states() && draft_state(count) == CachePool::kNoState) {
         const auto later = [count](const Snapshot& snapshot) { return snapshot.position > count; };
         const auto latest = std::find_if_not(snapshots_.rbegin(), snapshots_.rend(), later);
         count = latest == snapshots_.rend() ? 0 : latest->position;
@@ -154,7 +170,11 @@ uint64_t Sequence::rewind(uint64_t count) {
             snapshots_.pop_back();
         }
         if (has_states()) pool_->drop_state(state_);
-        if (has_states() && !tokens_.empty()) ++pool_->state_users_[state_ = snapshots_.back().state];
+        if (has_states() && !tokens_.empty()) {
+            state_ = draft_state(tokens_.size());
+            if (state_ == CachePool::kNoState) state_ = snapshots_.back().state;
+            ++pool_->state_users_[state_];
+        }
     }
     if (tokens_.empty()) {
         written_ = oldest_ = 0;
@@ -225,23 +245,39 @@ Status PageChanges::copy_shared(const std::function<Status(Cache, uint32_t, uint
 }
 
 // A sequence without a state may name any row to read: at position 0 states are zeros.
-void StateChanges::add(Sequence& sequence) {
+void StateChanges::add(Sequence& sequence, uint64_t tokens, uint32_t drafts) {
     if (!sequence.has_states()) return;
+    if (sequences_.empty()) pool_.end_round();
     const uint32_t to = pool_.take_state();
+    const size_t kept = tokens <= 1 + uint64_t(drafts) ? tokens - 1 : 0;
     sequences_.push_back(&sequence);
     rows_.push_back({sequence.state_ == CachePool::kNoState ? to : sequence.state_, to});
+    drafts_.push_back({step_rows_, kept});
+    if (kept > 0) behind_.resize(step_rows_, CachePool::kNoState);
+    for (size_t i = 0; i < kept; ++i) behind_.push_back(pool_.take_state());
+    step_rows_ += tokens;
+    if (!behind_.empty()) behind_.resize(step_rows_, CachePool::kNoState);
 }
 
 void StateChanges::keep() {
     for (size_t i = 0; i < sequences_.size(); ++i) {
-        pool_.drop_state(sequences_[i]->state_);
-        sequences_[i]->state_ = rows_[i].to;
+        Sequence& sequence = *sequences_[i];
+        const auto kept =
+            std::span(behind_).subspan(drafts_[i].second > 0 ? drafts_[i].first : 0, drafts_[i].second);
+        pool_.drop_state(sequence.state_);
+        sequence.state_ = rows_[i].to;
+        sequence.drafts_.assign(kept.begin(), kept.end());
+        sequence.first_draft_ = sequence.position() - kept.size();
+        sequence.round_ = pool_.round_;
+        pool_.drafts_.insert(pool_.drafts_.end(), kept.begin(), kept.end());
     }
     sequences_.clear();
+    behind_.clear();
 }
 
 StateChanges::~StateChanges() {
     for (size_t i = 0; i < sequences_.size(); ++i) pool_.drop_state(rows_[i].to);
+    for (uint32_t& row : behind_) pool_.drop_state(row);
 }
 
 }  // namespace redline

@@ -55,12 +55,16 @@ private:
     void drop(Pages& pages, uint32_t& entry);
     uint32_t take_state();  // kNoState where there are no states
     void drop_state(uint32_t& row);
+    // Gives up the states behind the drafts of the last step.
+    void end_round();
 
     std::vector<CacheInfo> caches_;
     CacheSizing sizing_;
     uint32_t snapshots_;
     std::vector<Pages> pages_;           // empty: there is one sequence, which has the caches to itself
     std::vector<uint32_t> state_users_;  // number of users, by row
+    std::vector<uint32_t> drafts_;       // rows of the states behind the drafts of the last step
+    uint64_t round_ = 0;                 // how often such states were given up
     uint32_t open_ = 0;                  // number of open sequences
 };
 
@@ -75,8 +79,9 @@ public:
     uint64_t position() const { return tokens_.size(); }
 
     // Forgets all but the first `count` tokens, or more: returns how many are left. With states, that is the
-    // position of the latest snapshot up to `count`; where a windowed cache has overwritten rows that the
-    // next token would attend to, it is 0.
+    // position of the latest snapshot up to `count`, unless the last step of the engine read the token behind
+    // it as a draft (EngineOptions::drafts); where a windowed cache has overwritten rows that the next token
+    // would attend to, it is 0.
     uint64_t rewind(uint64_t count);
     // The result of rewind(), which it leaves undone.
     uint64_t rewound(uint64_t count) const;
@@ -104,6 +109,8 @@ private:
     // a prompt was read up to here; the snapshot is replaced when more of it follows.
     void take_snapshot(bool read);
     void drop_states();
+    // The states behind the first `count` tokens, where the last step has kept them; else kNoState.
+    uint32_t draft_state(uint64_t count) const;
 
     std::shared_ptr<CachePool> pool_;
     std::vector<Token> tokens_;
@@ -118,6 +125,8 @@ private:
         bool read;  // it is at the end of a prompt, or of a part of it
     };
     std::vector<Snapshot> snapshots_;       // oldest first
+    std::vector<uint32_t> drafts_;          // states behind tokens [first_draft_, ...), in round_ of the pool
+    uint64_t first_draft_ = 0, round_ = 0;  // counted as position() is
     uint32_t state_ = CachePool::kNoState;  // its row of states; kNoState before the first token
 };
 
@@ -156,15 +165,21 @@ public:
     StateChanges(const StateChanges&) = delete;
     ~StateChanges();
 
-    void add(Sequence& sequence);
+    // The sequence reads so many tokens: of at most `drafts` more than one the states behind each are kept.
+    void add(Sequence& sequence, uint64_t tokens, uint32_t drafts);
     // Empty where there are no states.
     std::span<const StateRows> rows() const { return rows_; }
+    // StepParams::row_states.
+    std::span<const uint32_t> behind() const { return behind_; }
     void keep();
 
 private:
     CachePool& pool_;
     std::vector<Sequence*> sequences_;
     std::vector<StateRows> rows_;
+    std::vector<uint32_t> behind_;                   // by row of the step; empty where no sequence has drafts
+    std::vector<std::pair<size_t, size_t>> drafts_;  // by sequence: its first row in behind_, and how many
+    size_t step_rows_ = 0;
 };
 
 }  // namespace redline

@@ -41,8 +41,8 @@ public:
     Status feed_rows(std::span<const Token> tokens, uint32_t count,
                      const std::atomic<bool>* cancel = nullptr);
     void choose_row(size_t row);
-    // Tokens of feed_rows() at most; 1 where tokens that were read cannot be taken back.
-    size_t most_rows() const { return rewinds() ? engine_->options().outputs : 1; }
+    // Tokens of feed_rows() at most, so that they can be taken back one by one.
+    size_t most_rows() const { return std::min(engine_->options().outputs, engine_->most_rewound()); }
     // See rewinds_anywhere().
     bool rewinds() const { return engine_->rewinds(); }
 

@@ -79,6 +79,12 @@ static void check_states(const Plan& plan, const StepParams& params) {
                      "states {} to {} of a cache of {}", rows.from, rows.to, cache.capacity);
     RL_CHECK(params.states.empty() || params.states.size() == std::max<size_t>(1, params.pages.size()),
              "states of {} sequences are sent", params.states.size());
+    RL_CHECK(params.row_states.empty() || params.row_states.size() == params.rows.size(),
+             "states are kept of {} rows, {} are sent", params.row_states.size(), params.rows.size());
+    for (const CacheInfo& cache : plan.caches)
+        for (const uint32_t row : params.row_states)
+            RL_CHECK(!cache.is_state() || row == kNoStates || row < cache.capacity,
+                     "state {} of a cache of {}", row, cache.capacity);
 }
 
 static void check_outputs(const Plan& plan, const StepParams& params) {

@@ -18,6 +18,8 @@ struct StateRows {
     uint32_t from = 0, to = 0;
 };
 
+constexpr uint32_t kNoStates = UINT32_MAX;
+
 struct StepParams {
     std::span<const int32_t> tokens;    // at most plan.max_rows
     std::span<const Row> rows;          // one per token; those of a sequence stand together, in order
@@ -34,6 +36,9 @@ struct StepParams {
     std::span<const float> lookups = {};  // likewise
     // For each sequence that rows name. Empty: sequence s has row s.
     std::span<const StateRows> states = {};
+    // For each row, the row of caches of states that gets its sequence's states behind it, or kNoStates: the
+    // last row's go to StateRows::to. Empty: none are kept but those.
+    std::span<const uint32_t> row_states = {};
 
     // The largest number of tokens that a row sees.
     uint64_t kv_len() const;

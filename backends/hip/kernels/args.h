@@ -16,10 +16,12 @@ struct Step {
     uint32_t output_rows;  // words from here to the list of rows that have an output; 0: from first_output on
     uint32_t places, pages;
     uint32_t segments;  // sequences that have rows
-    uint32_t states, tiles;
+    uint32_t states;
+    uint32_t row_states;  // words from here to the states behind rows, see state_behind(); 0: none are kept
+    uint32_t tiles;
     uint32_t tile_count;  // of a mixed step
     uint32_t lone_rows;   // likewise: so many from the first on are in no tile
-    uint32_t unused[51];
+    uint32_t unused[50];
 };
 static_assert(sizeof(Step) == 256);
 

@@ -364,8 +364,10 @@ RL_DEVICE void delta_head(const DeltaArgs& args, DeltaShared<Cut>& shared, const
     const auto state = [&](uint32_t row) { return args.state + (size_t(row) * args.heads + head) * size; };
     const uint32_t key_head = args.in_turns ? head % args.key_heads : head / heads_of_key(args);
     DeltaInputs<Cut> inputs;
+    // Rows whose states are kept go one by one, which fewer than kRows at a time do.
+    const uint32_t most = state_behind(args.step, begin) == kZeroState ? Cut::kRows : Cut::kRows - 1;
     const auto fetch = [&](size_t row, uint32_t rows) {
-        inputs.fetch(args, row, lesser(Cut::kRows, rows), head, key_head, first);
+        inputs.fetch(args, row, lesser(most, rows), head, key_head, first);
     };
     fetch(begin, end - begin);
     DeltaColumns<Cut> own = {};
@@ -377,11 +379,11 @@ RL_DEVICE void delta_head(const DeltaArgs& args, DeltaShared<Cut>& shared, const
     const auto put = [&](size_t row, uint32_t column, float value) {
         if (column < args.value_dim) args.y[(row * args.heads + head) * args.value_dim + column] = value;
     };
-    for (uint32_t row = begin; row < end; row += Cut::kRows) {
-        const uint32_t count = lesser(Cut::kRows, end - row);
+    for (uint32_t row = begin; row < end; row += most) {
+        const uint32_t count = lesser(most, end - row);
         const size_t in_lanes = in_each_lane(row);
         inputs.share(args, count, shared);
-        if (row + Cut::kRows < end) fetch(in_lanes + Cut::kRows, end - row - Cut::kRows);
+        if (row + most < end) fetch(in_lanes + most, end - row - most);
         if (count == Cut::kRows) {
             own.run_all(shared, first,
                         [&](uint32_t t, uint32_t column, float value) { put(in_lanes + t, column, value); });
@@ -393,6 +395,8 @@ RL_DEVICE void delta_head(const DeltaArgs& args, DeltaShared<Cut>& shared, const
             RL_UNROLL
             for (uint32_t c = 0; c < Cut::kColumns; ++c)
                 if (own.lane == c % Cut::kLanes) put(in_lanes + t, own.column + c, y[c]);
+            const uint32_t kept = state_behind(args.step, row + t);
+            if (kept != kZeroState) own.store_to(state(kept), args);
         }
     }
     own.store_to(state(segment.to), args);

@@ -70,6 +70,10 @@ RL_DEVICE void convolve(const ConvolveArgs& args, const SegmentState& segment, u
         sum += bias;
         if (args.silu) sum *= sigmoid(sum);
         args.y[at] = args.behind ? sum * args.behind[at] : sum;
+        const uint32_t kept = state_behind(args.step, segment.first_row + row);
+        if (kept == kZeroState) continue;
+        RL_UNROLL
+        for (uint32_t j = 0; j < kKept; ++j) state(kept, j) = past[j];
     }
     if (begin > 0) return;
     RL_UNROLL
@@ -119,6 +123,9 @@ RL_KERNEL(128, convolve_apart, ConvolveApartArgs) {
             if (c.silu) sum *= sigmoid(sum);
             const size_t at = first + row * width;
             c.y[at] = c.behind ? sum * c.behind[at] : sum;
+            const uint32_t behind = state_behind(c.step, segment.first_row + row);
+            for (size_t j = 0; behind != kZeroState && j < kept; ++j)
+                c.state[(behind * kept + j) * width + channel] = input(row + 1 + j);
         }
         // In order: where both states are one, a row is read before it is written.
         for (size_t j = 0; j < kept; ++j)
@@ -142,6 +149,8 @@ RL_KERNEL(128, block_mean, BlockMeanArgs) {
             const float x = args.x[size_t(row) * args.width + column];
             sum = token_of(args.step, args.places, row) % args.ratio == 0 ? x : sum + x;
             args.y[size_t(row) * args.width + column] = sum * (1.0f / float(args.ratio));
+            const uint32_t kept = state_behind(args.step, row);
+            if (kept != kZeroState) args.state[size_t(kept) * args.width + column] = sum;
         }
         args.state[size_t(segment.to) * args.width + column] = sum;
     });
@@ -181,13 +190,18 @@ RL_KERNEL(128, block_pool, BlockPoolArgs) {
             const float* own = args.state + segment.from * floats + part * 3 * args.width + column;
             return {own[0], own[args.width], own[2 * args.width]};
         };
-        const auto store_pool = [&](uint32_t part, const Pool& pool) {
-            float* own = args.state + segment.to * floats + part * 3 * args.width + column;
+        Pool first = load_pool(0), before = {}, second = {};
+        const auto store_pool = [&](uint32_t to, uint32_t part, const Pool& pool) {
+            float* own = args.state + to * floats + part * 3 * args.width + column;
             own[0] = pool.top;
             own[args.width] = pool.total;
             own[2 * args.width] = pool.sum;
         };
-        Pool first = load_pool(0), before = {}, second = {};
+        const auto store_pools = [&](uint32_t to) {
+            store_pool(to, 0, first);
+            if (args.overlaps) store_pool(to, 1, before);
+            if (args.overlaps) store_pool(to, 2, second);
+        };
         if (args.overlaps) before = load_pool(1);
         if (args.overlaps) second = load_pool(2);
         for (uint32_t row = segment.first_row; row < segment.first_row + segment.rows; ++row) {
@@ -201,10 +215,10 @@ RL_KERNEL(128, block_pool, BlockPoolArgs) {
                            args.x[at + args.width]);
             args.y[size_t(row) * args.width + column] =
                 args.overlaps ? second.mean_with(before) : first.mean_with({});
+            const uint32_t kept = state_behind(args.step, row);
+            if (kept != kZeroState) store_pools(kept);
         }
-        store_pool(0, first);
-        if (args.overlaps) store_pool(1, before);
-        if (args.overlaps) store_pool(2, second);
+        store_pools(segment.to);
     });
 }
 

@@ -172,6 +172,8 @@ RL_DEVICE void scan_head(const args::ScanArgs& args, ScanShared<Cut>& shared,
             for (uint32_t r = 0; r < Cut::kRows; ++r)
                 if (own.lane == r % Cut::kLanes && own.row(r) < args.head_dim)
                     to[own.row(r)] = fused(args.through[head], values[r], y[r]);
+            const uint32_t kept = state_behind(args.step, row + t);
+            if (kept != args::kZeroState) own.store_to(state(kept), args);
         }
     }
     own.store_to(state(segment.to), args);

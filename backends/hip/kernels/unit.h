@@ -169,6 +169,12 @@ RL_DEVICE float act_times(uint32_t act, float x, float up) {
     return 0.5f * x * (1.0f + (inner < 0.0f ? -t : t)) * up;
 }
 
+// The row of states that gets those of a row's sequence behind it, which is not its last; kZeroState: they
+// are not kept.
+RL_DEVICE uint32_t state_behind(const args::Step* step, uint32_t row) {
+    return step->row_states == 0 ? args::kZeroState
+                                 : reinterpret_cast<const uint32_t*>(step)[step->row_states + row];
+}
 RL_DEVICE uint32_t rows_in_step(const args::Step* step, uint32_t of_outputs) {
     return of_outputs ? step->outputs : step->rows;
 }
