@@ -30,8 +30,9 @@ static Status read_latent(const ModelFile& file, DeepSeek& c) {
     s.rank = RL_TRY(count(file, "attention.kv_lora_rank", {}, 1, 65536));
     s.query_rank = RL_TRY(count(file, "attention.q_lora_rank", 0, 0, 65536));
     s.rope = RL_TRY(count(file, "rope.dimension_count", {}, 2, 4096));
-    const GgufTensor* keys = file.gguf.find("blk.0.attn_k_b.weight");
-    const GgufTensor* values = file.gguf.find("blk.0.attn_v_b.weight");
+    const std::string layer = fmt::format("blk.{}.", c.first_layer);
+    const GgufTensor* keys = file.gguf.find(layer + "attn_k_b.weight");
+    const GgufTensor* values = file.gguf.find(layer + "attn_v_b.weight");
     s.in_one = !keys || !values;
     // Files that have two tensors count heads of latents in the metadata, or of other things.
     const uint64_t plain =
@@ -90,6 +91,7 @@ static Status read_experts(const ModelFile& file, DeepSeek& c) {
 
 static Result<DeepSeek> config(const ModelFile& file) {
     DeepSeek c{RL_TRY(common_config(file))};
+    RL_TRY(choose_layers(file, c));
     RL_TRY(read_latent(file, c));
     RL_TRY(read_scale(file, c));
     RL_TRY(read_growth(file, c));
@@ -161,8 +163,8 @@ static Slot attention(const DeepSeek& c, const LayerWeights& l, Slot x, uint32_t
 static void build(const DeepSeek& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = p.add_rope(c.rope);
     const uint32_t growing = c.query_rope.growth > 0.0 ? p.add_rope(c.query_rope) : rope;
-    const Slot x = p.embed(w["token_embd"]);
-    for (size_t i = 0; i < c.layers; ++i) {
+    const Slot x = first_rows(c, w, p);
+    for (size_t i = c.first_layer; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         p.linear_add(x, attention(c, l, x, rope, growing, p), l["attn_output"]);
         const Norm norm = c.norm(l["ffn_norm"]);

@@ -15,6 +15,7 @@ static Result<Config> config(const ModelFile& file) {
     const bool mixture = file.arch == "glm4moe";
     Config c = RL_TRY(common_config(file));
     c.rope = RL_TRY(common_rope(file, c, mixture));
+    RL_TRY(choose_layers(file, c));
     if (!mixture) c.experts = 0;
     if (!mixture) return c;
     RL_TRY(require_experts(file, c));
@@ -29,6 +30,7 @@ static void dense_weights(const Config& c, WeightList& w) {
     w.vector("ffn_norm", c.dim);
     w.gated_ffn_in_one();
     w.vector("post_ffw_norm", c.dim);
+    w.ignore_unused_layers();
 }
 
 static void mixture_weights(const Config& c, WeightList& w) {
@@ -49,8 +51,8 @@ static void weights(const Config& c, WeightList& w) {
 
 static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = p.add_rope(c.rope);
-    const Slot x = p.embed(w["token_embd"]);
-    for (size_t i = 0; i < c.layers; ++i) {
+    const Slot x = first_rows(c, w, p);
+    for (size_t i = c.first_layer; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         const Slot seen = attend(c, l, x, c.norm(l["attn_norm"]), {rope}, p);
         const Norm norm = c.norm(l["post_attention_norm"]);

@@ -1,6 +1,6 @@
 // Qwen3.5 to 3.8, dense or with experts (qwen35moe), and Qwen3-Next: most layers follow the gated delta rule
 // behind a short convolution, every fourth is attention whose output is gated. The shared expert is gated,
-// too. The last layers, which predict further tokens, are not run.
+// too. The first of the layers that predict further tokens is attention.
 #include "qwen35.h"
 
 namespace redline::archs {
@@ -47,6 +47,8 @@ Result<Config> read_qwen35(const ModelFile& file, DeltaLayers& delta) {
 static Result<Qwen35> config(const ModelFile& file) {
     DeltaLayers delta = {};
     Config c = RL_TRY(read_qwen35(file, delta));
+    RL_TRY(choose_layers(file, c));
+    c.recurrent.resize(c.layers);  // a layer that predicts is attention
     return Qwen35{std::move(c), delta};
 }
 
@@ -80,7 +82,7 @@ void qwen35_ffn_weights(const Config& c, WeightList& w) {
 
 static void weights(const Qwen35& c, WeightList& w) {
     w.embedding_and_output();
-    for (uint32_t i = 0; i < c.layers; ++i) {
+    for (uint32_t i = c.first_layer; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         w.vector("attn_norm", c.dim);
         w.vector("post_attention_norm", c.dim);
@@ -190,8 +192,8 @@ static void add_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder&
 
 static void build(const Qwen35& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = p.add_rope(c.rope);
-    const Slot x = p.embed(w["token_embd"]);
-    for (size_t i = 0; i < c.layers; ++i) {
+    const Slot x = first_rows(c, w, p);
+    for (size_t i = c.first_layer; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         if (c.is_recurrent(i))
             p.linear_add(x, delta(c, l, x, p), l["ssm_out"]);

@@ -10,6 +10,7 @@ static Status read(const ModelFile& file, Config& c) {
         return error("{}: {} is {}, none expected", file.gguf.path(), file.key("rope.scaling.type"), type);
     const size_t pairs = c.rope.inverse_frequency.size();
     const std::vector<float> factors = RL_TRY(file.floats("rope_freqs.weight", pairs));
+    c.hidden_before_norm = true;
     c.local_rope = RL_TRY(local_rope(file, c));
     c.rope.inverse_frequency.resize(pairs / 2);
     c.rope = RL_TRY(local_rope(file, c, "rope.freq_base"));

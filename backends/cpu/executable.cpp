@@ -149,6 +149,7 @@ RunView CpuExecutable::prepare(const StepParams& params) {
     check_step(plan, params);
     for (size_t i = 0; i < plan.steps.size() * team_.size(); ++i)
         counters_[i].store(0, std::memory_order_relaxed);
+    rows_ = uint32_t(params.tokens.size());
     outputs_ = uint32_t(params.outputs.size());
     RunView view{plan, weights_, caches_, isa_, params};
     // What another of the group left is read before it is overwritten.
@@ -238,10 +239,19 @@ Status CpuExecutable::run_traced(const StepParams& params, const TraceSink& sink
     return check_guards();
 }
 
+std::span<const float> CpuExecutable::rows_of(Slot slot, uint32_t rows) const {
+    const SlotInfo& info = bound_.plan.slot(slot);
+    return {reinterpret_cast<const float*>(workspace_->arena.data() + info.offset),
+            size_t(rows) * info.width};
+}
+
 std::span<const float> CpuExecutable::output() const {
-    const SlotInfo& slot = bound_.plan.slot(bound_.plan.output);
-    return {reinterpret_cast<const float*>(workspace_->arena.data() + slot.offset),
-            size_t(outputs_) * slot.width};
+    return rows_of(bound_.plan.output, outputs_);
+}
+
+std::span<const float> CpuExecutable::hidden() const {
+    if (!bound_.plan.hidden) return {};
+    return rows_of(bound_.plan.hidden, rows_);
 }
 
 }  // namespace redline::cpu

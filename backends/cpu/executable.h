@@ -161,8 +161,10 @@ public:
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override;
+    std::span<const float> hidden() const override;
 
 private:
+    std::span<const float> rows_of(Slot slot, uint32_t rows) const;
     CpuExecutable(BoundPlan bound, const CpuWeights& weights, const CpuCaches& caches, Team& team, Isa isa);
     void size(bool guarded);
     uint64_t scratch_bytes() const { return shared_bytes_ + thread_bytes_ * team_.size(); }
@@ -185,8 +187,8 @@ private:
     std::vector<float> rope_;
     std::vector<Segment> segments_;
     std::unique_ptr<std::atomic<uint32_t>[]> counters_;
-    uint32_t outputs_ = 0;
-    std::vector<TeamSize> sizes_;  // by the bits of the number of rows
+    uint32_t rows_ = 0, outputs_ = 0;  // of the last step
+    std::vector<TeamSize> sizes_;      // by the bits of the number of rows
 };
 
 }  // namespace redline::cpu

@@ -14,6 +14,17 @@ Cache new_cache(const Config& c, const AttentionWay& way, PlanBuilder& p) {
 
 }  // namespace
 
+Slot first_rows(const Config& c, const WeightSet& w, PlanBuilder& p) {
+    const Slot x = p.embed(w["token_embd"], c.embedding_scale);
+    if (!c.predicts()) return x;
+    const LayerWeights& l = w.layers()[c.first_layer];
+    const Slot token = p.rms_norm(x, c.norm(l["nextn.enorm.weight"])),
+               hidden = p.rms_norm(p.input(c.dim), c.norm(l["nextn.hnorm.weight"])), both = p.slot(2 * c.dim);
+    p.append(CopyParts{token, both, 1, c.dim, 0, c.dim, 0, c.dim});
+    p.append(CopyParts{hidden, both, 1, c.dim, 0, c.dim, c.dim, c.dim});
+    return p.linear(both, l["nextn.eh_proj.weight"]);
+}
+
 std::array<Slot, 3> qkv(PlanBuilder& p, Slot x, const LayerWeights& l, Norm norm) {
     return p.group(x,
                    {{{l["attn_q"], l.find("attn_q.bias")},
@@ -106,7 +117,9 @@ Slot zeros_like(Slot h, uint32_t width, PlanBuilder& p) {
 }
 
 void add_logits(const Config& c, const WeightSet& w, Slot x, PlanBuilder& p) {
-    p.logits(x, w["output"], c.norm(w["output_norm"]), c.logit_scale, c.logit_softcap);
+    const Norm norm = c.norm(w["output_norm"]);
+    if (p.wants_hidden()) p.leave_hidden(c.hidden_before_norm ? x : p.rms_norm(x, norm));
+    p.logits(x, w["output"], norm, c.logit_scale, c.logit_softcap);
 }
 
 }  // namespace redline

@@ -8,6 +8,10 @@
 
 namespace redline {
 
+// The rows that the first layer reads: embeddings of tokens; where it predicts, the product of eh_proj with
+// the norms of these and of the hidden rows that the host gives.
+Slot first_rows(const Config& c, const WeightSet& w, PlanBuilder& p);
+
 // norm(x) times the matrices of queries, keys and values, with their biases where they are listed.
 std::array<Slot, 3> qkv(PlanBuilder& p, Slot x, const LayerWeights& l, Norm norm = {});
 
@@ -55,7 +59,7 @@ Slot zeros_like(Slot h, uint32_t width, PlanBuilder& p);
 Slot layer_norm(const Config& c, const auto& weights, Slot x, const std::string& gain, PlanBuilder& p) {
     return p.layer_norm(x, c.norm(weights[gain]), weights[gain + ".bias"]);
 }
-// The logits of norm(x).
+// The logits of norm(x), and the hidden rows where the plan is to leave them.
 void add_logits(const Config& c, const WeightSet& w, Slot x, PlanBuilder& p);
 
 }  // namespace redline

@@ -11,14 +11,16 @@
 namespace redline {
 
 struct Config {
-    std::string arch;            // general.architecture of the file
-    uint32_t vocab = 0;          // rows of the embedding
-    uint32_t dim = 0;            // width of the residual
-    uint32_t layers = 0;         // that are run
-    uint32_t unused_layers = 0;  // of the file, behind those: they predict further tokens
-    uint64_t train_context = 0;  // tokens that the model was trained for
-    uint32_t positions = 0;      // that have an embedding, in place of rope; 0: none has
-    float eps = 0.0f;            // added to the mean square in norms
+    std::string arch;                 // general.architecture of the file
+    uint32_t vocab = 0;               // rows of the embedding
+    uint32_t dim = 0;                 // width of the residual
+    uint32_t layers = 0;              // that are run, or one behind the last of them
+    uint32_t first_layer = 0;         // that is run; above 0: it predicts further tokens, and is run alone
+    uint32_t unused_layers = 0;       // of the file, behind those: they predict further tokens
+    bool hidden_before_norm = false;  // layers that predict read hidden rows as they come, without a norm
+    uint64_t train_context = 0;       // tokens that the model was trained for
+    uint32_t positions = 0;           // that have an embedding, in place of rope; 0: none has
+    float eps = 0.0f;                 // added to the mean square in norms
 
     HeadShape heads;
     std::vector<uint32_t> heads_of, kv_heads_of;  // by layer, where layers may differ; else empty
@@ -53,6 +55,7 @@ struct Config {
 
     uint32_t q_dim() const { return heads.heads * heads.head_dim; }
     uint32_t kv_dim() const { return heads.kv_heads * heads.head_dim; }
+    bool predicts() const { return first_layer > 0; }
     float attention_scale() const;
     Norm norm(Weight gain) const { return {gain, eps}; }
     bool has_experts(size_t layer) const {

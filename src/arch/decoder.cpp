@@ -23,6 +23,7 @@ Result<Decoder> decoder_config(const ModelFile& file, std::span<const DecoderKin
                                    [&](const DecoderKind& one) { return one.name == file.arch; });
     RL_CHECK(kind != kinds.end(), "no kind of decoder is called {}", file.arch);
     Decoder c{RL_TRY(common_config(file)), *kind};
+    RL_TRY(choose_layers(file, c));
     if (kind->experts == ExpertLayers::none) c.experts = 0;
     if (kind->experts >= ExpertLayers::all) RL_TRY(require_experts(file, c));
     std::vector<float> factors;
@@ -46,7 +47,7 @@ void decoder_weights(const Decoder& c, WeightList& w) {
     const HeadNorm norm = c.kind.head_norm;
     const bool of_heads = norm == HeadNorm::of_heads || norm == HeadNorm::of_heads_behind_rope;
     w.embedding_and_output();
-    for (uint32_t i = 0; i < c.layers; ++i) {
+    for (uint32_t i = c.first_layer; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         w.attention({.biases = c.kind.biases,
                      .output_bias = c.kind.output_bias,
@@ -90,8 +91,8 @@ static Slot attention(const Decoder& c, const LayerWeights& l, size_t layer, Slo
 void build_decoder(const Decoder& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = p.add_rope(c.rope);
     const Ropes ropes{c.query_rope.growth > 0.0 ? p.add_rope(c.query_rope) : rope, rope};
-    const Slot x = p.embed(w["token_embd"], c.embedding_scale);
-    for (size_t i = 0; i < c.layers; ++i) {
+    const Slot x = first_rows(c, w, p);
+    for (size_t i = c.first_layer; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         add_attention(l, x, attention(c, l, i, x, ropes, p), p);
         const Norm norm = c.norm(l["ffn_norm"]);

@@ -37,6 +37,7 @@ Result<GatedDecoder> gated_decoder_config(const ModelFile& file, const GatedKind
     GatedDecoder c{RL_TRY(common_config(file, {}, LayersDiffer::in_size)), kind};
     if (kind.experts) RL_TRY(require_experts(file, c));
     RL_TRY(read_attention(file, c));
+    RL_TRY(choose_layers(file, c));
     RL_TRY(read_shared_experts(file, c, 0));
     RL_TRY(read_gating(file, c, Gating::sigmoid));
     return c;
@@ -71,7 +72,7 @@ static void ffn_weights(const GatedDecoder& c, size_t layer, WeightList& w) {
 
 void gated_decoder_weights(const GatedDecoder& c, WeightList& w) {
     w.embedding_and_output();
-    for (uint32_t i = 0; i < c.layers; ++i) {
+    for (uint32_t i = c.first_layer; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         attention_weights(c, i, w);
         ffn_weights(c, i, w);
@@ -169,9 +170,9 @@ void build_gated_decoder(const GatedDecoder& c, const WeightSet& w, PlanBuilder&
     GatedRopes ropes{p.add_rope(c.local_rope), {}};
     if (!c.rope.inverse_frequency.empty()) ropes.global = p.add_rope(c.rope);
     const float eps_behind = c.kind.eps_behind > 0.0f ? c.kind.eps_behind : c.eps;
-    Slot x = p.embed(w["token_embd"], c.embedding_scale);
-    if (c.kind.normed_embedding) x = p.rms_norm(x, {{}, c.eps});
-    for (size_t i = 0; i < c.layers; ++i) {
+    Slot x = first_rows(c, w, p);
+    if (c.kind.normed_embedding && !c.predicts()) x = p.rms_norm(x, {{}, c.eps});
+    for (size_t i = c.first_layer; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         const Slot seen = attention(c, l, i, x, ropes, p);
         if (c.kind.norms_behind)

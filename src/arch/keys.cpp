@@ -228,9 +228,20 @@ Status read_gating(const ModelFile& file, Config& c, Gating fallback, Gatings al
     return {};
 }
 
+// The file counts layers that predict with the others, and both functions may be called after each other.
 Status leave_out_predicting_layers(const ModelFile& file, Config& c) {
-    c.unused_layers = RL_TRY(count(file, "nextn_predict_layers", 0, 0, c.layers - 1));
-    c.layers -= c.unused_layers;
+    if (c.predicts()) return {};
+    const uint32_t all = RL_TRY(count(file, "block_count", {}, 1, 1024));
+    c.unused_layers = RL_TRY(count(file, "nextn_predict_layers", 0, 0, all - 1));
+    c.layers = all - c.unused_layers;
+    return {};
+}
+
+Status choose_layers(const ModelFile& file, Config& c) {
+    RL_TRY(leave_out_predicting_layers(file, c));
+    if (!file.prediction || c.unused_layers == 0) return {};
+    c.first_layer = c.layers++;
+    c.unused_layers = 0;
     return {};
 }
 

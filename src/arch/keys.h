@@ -16,6 +16,7 @@ struct ModelFile {
     const Gguf& gguf;
     std::string arch;
     uint64_t context = 0;
+    bool prediction = false;  // the first layer that predicts further tokens is meant, in place of the others
 
     std::string key(std::string_view rest) const { return arch + "." + std::string(rest); }
     const Metadata& meta() const { return gguf.metadata(); }
@@ -50,6 +51,8 @@ Status read_windows(const ModelFile& file, Config& config, uint32_t period, uint
 Status read_window(const ModelFile& file, Config& config);
 // Leaves the last layers out, which predict further tokens.
 Status leave_out_predicting_layers(const ModelFile& file, Config& config);
+// The same, or leaves all out but the first of them, where it is meant: for architectures that run it.
+Status choose_layers(const ModelFile& file, Config& config);
 
 // An error for a file without experts, of an architecture that has them.
 Status require_experts(const ModelFile& file, const Config& config);

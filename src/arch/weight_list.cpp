@@ -75,8 +75,28 @@ void WeightList::integers(std::string name, uint64_t size) {
     spec.integers = true;
     each_layer(spec);
 }
+void WeightList::prediction_ends() {
+    const Config& c = config_;
+    const auto name_in_block = [&](const char* name) {
+        return fmt::format("blk.{}.nextn.{}.weight", c.first_layer, name);
+    };
+    WeightSpec spec;
+    spec.name = "token_embd", spec.source = name_in_block("embed_tokens"), spec.fallback = "token_embd";
+    spec.shape = {1, c.vocab, c.dim};
+    specs_.push_back(spec);
+    spec.name = "output", spec.source = name_in_block("shared_head_head"), spec.fallback = "output";
+    spec.last = "token_embd";
+    specs_.push_back(spec);
+    global_vector("output_norm", c.dim, "output_norm");
+    specs_.back().source = name_in_block("shared_head_norm");
+    matrix("nextn.eh_proj.weight", c.dim, 2 * uint64_t(c.dim));
+    vector("nextn.enorm.weight", c.dim);
+    vector("nextn.hnorm.weight", c.dim);
+    for (const char* name : {"token_embd", "output", "output_norm"}) ignore(tensor_name(name, -1));
+}
 void WeightList::embedding_and_output() {
     const Config& c = config_;
+    if (c.predicts()) return prediction_ends();
     global_matrix("token_embd", c.vocab, c.dim);
     global_vector("output_norm", c.dim);
     global_matrix("output", c.vocab, c.dim, "token_embd");
@@ -196,6 +216,20 @@ void WeightSet::set(const WeightSpec& spec, Weight w) {
 }
 
 constexpr uint32_t kTypeI32 = 26;  // as GGUF numbers it
+
+// Queries, keys and values, gates and ups of experts may be one tensor, which find_in_one() looks for.
+static const GgufTensor* find_in_one(const Gguf& gguf, const WeightList& list, WeightSpec& spec);
+
+// The tensor of a weight; null: the file has none.
+static const GgufTensor* find_tensor(const Gguf& gguf, const WeightList& list, WeightSpec& spec) {
+    const std::string name = spec.tensor();
+    const GgufTensor* found = gguf.find(name);
+    for (const std::string* other : {&spec.fallback, &spec.last})
+        if (!found && !other->empty()) found = gguf.find(tensor_name(*other, spec.layer));
+    // Ollama's files leave the suffix of some out.
+    if (!found && name.ends_with(".weight")) found = gguf.find(name.substr(0, name.size() - 7));
+    return found ? found : find_in_one(gguf, list, spec);
+}
 
 static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufTensor& found) {
     const Tensor& tensor = found.tensor;
@@ -336,55 +370,78 @@ static Status add_scale(const Gguf& gguf, const GgufTensor& scale, ResolvedWeigh
     return {};
 }
 
-Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const WeightList& list) {
-    ResolvedWeights out{{}, {}, WeightSet(list.layers())};
-    out.ngrams = list.ngrams();
-    std::vector<bool> used(gguf.tensors().size());
-    std::map<std::pair<uint32_t, uint64_t>, Weight>
-        placed;  // (tensor, first byte): a tied weight is one weight
-    for (WeightSpec spec : list.specs()) {
-        const std::string name = spec.tensor();
-        const GgufTensor* found = gguf.find(name);
-        if (!found && !spec.fallback.empty()) found = gguf.find(tensor_name(spec.fallback, spec.layer));
-        // Ollama's files leave the suffix of some out.
-        if (!found && name.ends_with(".weight")) found = gguf.find(name.substr(0, name.size() - 7));
-        if (!found) found = find_in_one(gguf, list, spec);
+namespace {
+
+// Collects the weights of lists; one that several name is one weight.
+class Resolver {
+public:
+    Resolver(const Gguf& gguf, ResolvedWeights& out) : gguf_(gguf), out_(out), used_(gguf.tensors().size()) {}
+
+    Status add(const WeightList& list, WeightSet& set) {
+        for (const WeightSpec& spec : list.specs()) RL_TRY(add(list, spec, set));
+        return {};
+    }
+    const std::vector<bool>& used() const { return used_; }
+
+private:
+    Status add(const WeightList& list, WeightSpec spec, WeightSet& set) {
+        const GgufTensor* found = find_tensor(gguf_, list, spec);
         if (!found && spec.optional) {
-            out.set.set(spec, {});
-            continue;
+            set.set(spec, {});
+            return {};
         }
-        if (!found && spec.shape.count > 1 &&
-            gguf.find(
-                tensor_name(spec.source.substr(0, spec.source.rfind("_exps")) + ".0.weight", spec.layer)))
-            return error(
-                "{}: stores its experts one by one (a conversion of early 2024); convert the model again",
-                gguf.path());
-        if (!found) return error("{}: tensor {} is missing", gguf.path(), name);
-        RL_TRY(check_weight(gguf, spec, *found));
-        const uint32_t index = uint32_t(found - gguf.tensors().data());
-        used[index] = true;
+        if (!found) return missing(spec);
+        RL_TRY(check_weight(gguf_, spec, *found));
+        const uint32_t index = uint32_t(found - gguf_.tensors().data());
+        used_[index] = true;
         const bool vector = spec.role == WeightRole::vector;
         const Format& format = spec.integers ? *find_format("F32") : *found->tensor.format;
         const uint64_t row_bytes = vector ? format.block_bytes : found->tensor.row_bytes(),
                        first_byte = spec.first_row * row_bytes;
         const auto [slot, fresh] =
-            placed.try_emplace({index, first_byte}, Weight{int32_t(out.weights.size())});
+            placed_.try_emplace({index, first_byte}, Weight{int32_t(out_.weights.size())});
         if (fresh) {
             Tensor tensor = found->tensor;
             tensor.shape = spec.shape;
             const uint64_t matrix_bytes = spec.source_rows * row_bytes;
             tensor.format = spec.transposed ? transposed_format(format) : &format;
-            out.weights.push_back({std::move(tensor), spec.role});
-            out.sources.push_back({index, first_byte, matrix_bytes, spec.transposed, spec.integers});
-            if (const GgufTensor* scale = vector ? nullptr : find_scale(gguf, list, *found)) {
-                used[size_t(scale - gguf.tensors().data())] = true;
-                RL_TRY(add_scale(gguf, *scale, out));
+            out_.weights.push_back({std::move(tensor), spec.role});
+            out_.sources.push_back({index, first_byte, matrix_bytes, spec.transposed, spec.integers});
+            if (const GgufTensor* scale = vector ? nullptr : find_scale(gguf_, list, *found)) {
+                used_[size_t(scale - gguf_.tensors().data())] = true;
+                RL_TRY(add_scale(gguf_, *scale, out_));
             }
         }
-        out.set.set(spec, slot->second);
+        set.set(spec, slot->second);
+        return {};
     }
-    out.notes = RL_TRY(check_leftovers(gguf, list, used));
-    if (list.unused_layers() > 0)
+
+    Error missing(const WeightSpec& spec) const {
+        const std::string one = spec.source.substr(0, spec.source.rfind("_exps")) + ".0.weight";
+        if (spec.shape.count > 1 && gguf_.find(tensor_name(one, spec.layer)))
+            return error(
+                "{}: stores its experts one by one (a conversion of early 2024); convert the model again",
+                gguf_.path());
+        return error("{}: tensor {} is missing", gguf_.path(), spec.tensor());
+    }
+
+    const Gguf& gguf_;
+    ResolvedWeights& out_;
+    std::vector<bool> used_;
+    std::map<std::pair<uint32_t, uint64_t>, Weight> placed_;  // by tensor and first byte
+};
+
+}  // namespace
+
+Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const WeightList& list,
+                                        const WeightList* prediction) {
+    ResolvedWeights out{{}, {}, WeightSet(list.layers())};
+    out.ngrams = list.ngrams();
+    Resolver resolver(gguf, out);
+    RL_TRY(resolver.add(list, out.set));
+    if (prediction) RL_TRY(resolver.add(*prediction, out.prediction.emplace(prediction->layers())));
+    out.notes = RL_TRY(check_leftovers(gguf, list, resolver.used()));
+    if (list.unused_layers() > 0 && !prediction)
         out.notes.push_back(fmt::format("the last {} layers, which predict further tokens, are left out",
                                         list.unused_layers()));
     if (const GgufTensor* table = out.ngrams ? gguf.find(out.ngrams->tensor) : nullptr)

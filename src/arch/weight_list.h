@@ -5,6 +5,7 @@
 #include "arch/ngrams.h"
 #include "gguf/gguf.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <span>
@@ -27,6 +28,7 @@ struct WeightSpec {
     bool flat = false;         // the file has the rows of all matrices in one
     bool transposed = false;   // and each the other way round; first_row and source_rows are the file's
     bool integers = false;     // a vector that the file has as whole numbers of 32 bits
+    std::string last = {};     // tensor that is used when the file has no `fallback` either; empty: none
 
     std::string tensor() const;  // its name in the file, with layer and suffix
     Shape file_shape() const;    // that this tensor has to have
@@ -45,11 +47,12 @@ struct AttentionParts {
 
 class WeightList {
 public:
-    explicit WeightList(const Config& config) : config_(config), end_(config.layers) {}
+    explicit WeightList(const Config& config)
+        : config_(config), first_(config.first_layer), end_(config.layers) {}
 
-    // The weights that are listed next are those of layers [first, end) only.
+    // The weights that are listed next are those of layers [first, end) only, as far as these are run.
     void in_layers(uint32_t first, uint32_t end) {
-        first_ = first;
+        first_ = std::max(first, config_.first_layer);
         end_ = end;
     }
 
@@ -84,7 +87,9 @@ public:
     }
 
     // Weights that most models have, in the configuration's sizes.
-    void embedding_and_output();  // and the norm before the output, which may be the embedding
+    // And the norm before the output, which may be the embedding. A layer that predicts may have all of these
+    // for itself, and has what makes its input.
+    void embedding_and_output();
     void queries_keys_values();
     void attention(const AttentionParts& parts = {});
     void layer_norm(std::string name);  // its gain and its bias
@@ -109,9 +114,10 @@ public:
 
 private:
     void each_layer(const WeightSpec& spec);
+    void prediction_ends();
 
     const Config& config_;
-    uint32_t first_ = 0, end_;
+    uint32_t first_, end_;
     std::vector<WeightSpec> specs_;
     std::vector<std::string> ignored_;
     std::optional<NgramTable> ngrams_;
@@ -152,12 +158,15 @@ struct ResolvedWeights {
     };
     std::vector<Source> sources;  // one per weight
     WeightSet set;
-    std::vector<std::string> notes = {};    // sentences on parts of the file that are left out
-    std::optional<NgramTable> ngrams = {};  // the table that stays in the file
+    std::optional<WeightSet> prediction = {};  // of the layer that predicts, where it is listed, too
+    std::vector<std::string> notes = {};       // sentences on parts of the file that are left out
+    std::optional<NgramTable> ngrams = {};     // the table that stays in the file
 };
 // Finds the listed weights in the file: every expected tensor must be there with its shape and a format that
-// can be decoded, and no tensor may be left over but those of vision and audio.
-Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const WeightList& list);
+// can be decoded, and no tensor may be left over but those of vision and audio. `prediction`: the list of the
+// layer that predicts, which shares weights with the others.
+Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const WeightList& list,
+                                        const WeightList* prediction = nullptr);
 // Bytes [offset, offset + out.size()) of a weight, in the format that its WeightInfo has.
 Status read_weight(const Gguf& gguf, const WeightInfo& info, const ResolvedWeights::Source& source,
                    uint64_t offset, std::span<std::byte> out);

@@ -122,7 +122,7 @@ public:
     uint64_t oldest() const { return oldest_; }
 
 private:
-    std::span<const CacheInfo> infos() const { return engine_.pool_->caches(); }
+    std::span<const CacheInfo> infos() const { return engine_.text_caches(); }
     void describe();
     Status check_caches() const;
     uint64_t file_bytes() const;
@@ -412,6 +412,7 @@ Status Engine::restore(Sequence& sequence, const std::string& path, const Progre
     sequence.written_ = sequence.position();
     sequence.oldest_ = saved.oldest();
     sequence.take_snapshot(false);
+    sequence.head_.begin = sequence.head_.read = sequence.position();
     return {};
 }
 

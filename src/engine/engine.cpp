@@ -39,9 +39,21 @@ CacheSizing sizing(const EngineOptions& options) {
     return {options.context, options.batch, options.cache, all, options.pages, states};
 }
 
+// The model whose MTP head guesses for another; null: there is none.
+const Model* head_of(const Model& model, const EngineOptions& options) {
+    if (options.drafts == 0 || !options.placements.empty()) return nullptr;
+    return options.head ? options.head : model.has_head() ? &model : nullptr;
+}
+
 // The plan for steps of at most so many rows; plans that share caches have the same cache sizes.
 Result<Plan> plan_of(const Model& model, const EngineOptions& options, uint32_t rows) {
-    return model.plan(rows, std::min(rows, options.outputs), sizing(options));
+    return model.plan(rows, std::min(rows, options.outputs), sizing(options), head_of(model, options));
+}
+
+// Likewise that of its MTP head.
+Result<Plan> head_plan_of(const Model& model, const EngineOptions& options, uint32_t rows) {
+    return head_of(model, options)
+        ->head_plan(rows, std::min(rows, options.sequences), sizing(options), model);
 }
 
 // Names the largest context that would have fitted, for the message.
@@ -60,7 +72,26 @@ Result<std::vector<Plan>> engine_plans(const Model& model, const EngineOptions& 
     std::vector<Plan> plans;
     plans.push_back(RL_TRY(plan_of(model, options, 1)));
     if (options.batch > 1) plans.push_back(RL_TRY(plan_of(model, options, options.batch)));
+    if (head_of(model, options) != &model) return plans;
+    plans.push_back(RL_TRY(head_plan_of(model, options, 1)));
+    if (options.batch > 1) plans.push_back(RL_TRY(head_plan_of(model, options, options.batch)));
     return plans;
+}
+
+// The need of another model's head: its weights, and the scratch of its plans.
+static Result<MemoryNeed> head_need(const Model& model, Backend& backend, const EngineOptions& options) {
+    std::vector<PlanGroup> plans;
+    for (const uint32_t rows : {1u, options.batch}) {
+        const Plan plan = RL_TRY(head_plan_of(model, options, rows));
+        plans.emplace_back();
+        plans.back().push_back(RL_TRY(lower(plan, backend, options.fuse)));
+        if (options.batch == 1) break;
+    }
+    const std::vector<WeightInfo> weights = plans[0][0].plan.weights;
+    const std::vector<CacheInfo> caches = plans[0][0].plan.caches;
+    MemoryNeed need = RL_TRY(backend.measure(weights, caches, std::move(plans)));
+    need.cache = 0;  // counted with the text's
+    return need;
 }
 
 Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const EngineOptions& given) {
@@ -72,7 +103,8 @@ Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const Engin
         // A plan so large that no device could even be asked to size it.
         MemoryNeed least{model.weight_bytes(backend), cache_bytes(plan.caches), plan.arena_bytes, 0};
         if (least.total() > backend.device().memory.bytes) {
-            least.scratch = recorded.back().arena_bytes;  // for whole batches
+            for (const Plan& other : recorded)  // those for whole batches
+                least.scratch = std::max(least.scratch, other.arena_bytes);
             return least;
         }
         plans.emplace_back();
@@ -80,7 +112,13 @@ Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const Engin
     }
     const std::vector<WeightInfo> weights = plans[0][0].plan.weights;
     const std::vector<CacheInfo> caches = plans[0][0].plan.caches;
-    return backend.measure(weights, caches, std::move(plans));
+    MemoryNeed need = RL_TRY(backend.measure(weights, caches, std::move(plans)));
+    const Model* head = head_of(model, options);
+    if (!head || head == &model) return need;
+    const MemoryNeed further = RL_TRY(head_need(model, backend, options));
+    need.weights += further.weights;
+    need.scratch += further.scratch;
+    return need;
 }
 
 Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& device, uint64_t context) {
@@ -127,6 +165,10 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const EngineO
     engine->options_ = RL_TRY(checked(options));
     const Plan plan = RL_TRY(plan_of(model, engine->options_, 1));
     engine->looks_up_ = bool(plan.lookup);
+    engine->head_ = head_of(model, engine->options_);
+    engine->text_caches_ = plan.caches.size();
+    if (engine->head_)
+        engine->text_caches_ = RL_TRY(model.plan(1, 1, sizing(engine->options_))).caches.size();
     engine->pool_ = std::make_shared<CachePool>(plan.caches, plan.sizing, engine->options_.snapshots);
     const std::lock_guard turn(model.turns());
     RL_TRY(engine->load());
@@ -195,9 +237,19 @@ bool Engine::mixes() {
     return many && options_.pages > 0 && many.value()->mixes();
 }
 
+Result<Executable*> Engine::head_executable(uint32_t rows) {
+    std::unique_ptr<Executable>& slot = rows == 1 ? head_single_ : head_many_;
+    if (slot) return slot.get();
+    const Plan plan = RL_TRY(head_plan_of(*model_, options_, rows == 1 ? 1 : options_.batch));
+    BoundPlan bound = RL_TRY(lower(plan, model_->backend(), options_.fuse));
+    slot = RL_TRY(model_->backend().record(std::move(bound), head_->weights(), *caches_, options_.record));
+    return slot.get();
+}
+
 Result<Sequence> Engine::open_sequence() {
     Sequence sequence = RL_TRY(Sequence::open(pool_));
     sequence.opened_ = opened_;
+    sequence.head_width_ = head_ ? head_->config().dim : 0;
     return sequence;
 }
 
@@ -209,6 +261,8 @@ void Engine::close() {
 void Engine::release() {
     single_.reset();
     many_.reset();
+    head_single_.reset();
+    head_many_.reset();
     caches_.reset();
     output_ = {};
     best_ = {};
@@ -416,6 +470,7 @@ Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
         tokens.insert(tokens.end(), feed.tokens.begin(), feed.tokens.end());
     }
     states.keep();
+    if (head_) RL_TRY(keep_hidden(feeds, target->hidden(), wanted.cancel));
     output_ = target->output();
     best_ = target->best();
     return {};

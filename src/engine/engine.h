@@ -21,6 +21,9 @@ struct EngineOptions {
     // Steps of at most so many tokens more than one of a sequence can be taken back token by token until the
     // next step, where layers keep states, too: see Sequence::rewind().
     uint32_t drafts = 0;
+    // With drafts, the model whose MTP head guesses them, see Engine::guess(); null: this one, if it was read
+    // with its head. It is on the same device. Split models have none.
+    const Model* head = nullptr;
     // The places where the steps of the plan run; empty: where the model is placed. With placements the
     // engine loads the weights.
     std::vector<Placement> placements = {};
@@ -47,6 +50,14 @@ Result<std::vector<MemoryNeed>> memory_needs(const Model& model, const EngineOpt
 // The largest context, up to `most`, with which everything fits; below `most` a multiple of 256. 0: none
 // fits.
 Result<uint64_t> largest_context(const Model& model, Backend& backend, EngineOptions options, uint64_t most);
+
+// A guess by an MTP head: at most so many tokens, which follow those that the sequence has read and `last`.
+struct Guess {
+    Sequence* sequence = nullptr;
+    Token last = kNoToken;
+    size_t most = 0;
+    std::vector<Token> tokens = {};
+};
 
 // The next tokens of a sequence.
 struct Feed {
@@ -117,6 +128,12 @@ public:
     // Those of one row with an output after the other, as many of each; empty where output() has all.
     std::span<const Scored> best() const { return best_; }
 
+    // True when there is an MTP head.
+    bool guesses() const { return head_ != nullptr; }
+    // Has the head guess. Tokens that it has not seen before it reads first. A sequence of which it knows too
+    // little, or that has lost its device, gets no guess.
+    Status guess(std::span<Guess> guesses, const std::atomic<bool>* cancel = nullptr);
+
     // Called when a step fails because the device was lost: it closes this engine, opens the device again,
     // places the model there, and reopens. Then the sequences of the step read their `tokens` again, others
     // before their next step; a second loss meanwhile is an error.
@@ -157,6 +174,19 @@ private:
     const CachePool::Pages* scarcest() const;
     Status copy_page(Cache cache, uint32_t from, uint32_t to);
     Status feed_alone(const Feed& feed, const std::atomic<bool>* cancel);
+    // The caches of the text's layers, which files hold.
+    std::span<const CacheInfo> text_caches() const { return pool_->caches().first(text_caches_); }
+
+    // The MTP head: see head.cpp.
+    struct HeadRows;
+    Result<Executable*> head_executable(uint32_t rows);
+    Status keep_hidden(std::span<const Feed> feeds, std::span<const float> rows,
+                       const std::atomic<bool>* cancel);
+    Status read_head(Sequence& sequence, uint64_t leave, const std::atomic<bool>* cancel);
+    Status run_head(const HeadRows& rows, const std::atomic<bool>* cancel);
+    Result<bool> prepare_guess(Sequence& sequence, const std::atomic<bool>* cancel);
+    Status guess_together(std::span<Guess* const> guesses, const std::atomic<bool>* cancel);
+    Token likeliest(size_t output, size_t outputs) const;
     friend class CacheFile;
 
     const Model* model_ = nullptr;
@@ -167,12 +197,16 @@ private:
     std::optional<Places> places_;  // where the options place the plan
     std::shared_ptr<StreamWatch> stream_watch_;
     std::shared_ptr<CachePool> pool_;
-    std::unique_ptr<CacheStore> caches_;  // null: closed
-    uint64_t opened_ = 1;                 // how many times the caches were opened
-    std::unique_ptr<Executable> single_;  // one row
-    std::unique_ptr<Executable> many_;    // options_.batch rows
+    std::unique_ptr<CacheStore> caches_;                   // null: closed
+    uint64_t opened_ = 1;                                  // how many times the caches were opened
+    std::unique_ptr<Executable> single_;                   // one row
+    std::unique_ptr<Executable> many_;                     // options_.batch rows
+    const Model* head_ = nullptr;                          // whose MTP head guesses
+    size_t text_caches_ = 0;                               // the first ones; behind them are the head's
+    std::unique_ptr<Executable> head_single_, head_many_;  // likewise
     std::span<const float> output_;
     std::span<const Scored> best_;
+    std::span<const float> hidden_;  // of the head's last step
 };
 
 }  // namespace redline

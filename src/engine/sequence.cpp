@@ -90,7 +90,17 @@ Sequence& Sequence::operator=(Sequence&& other) {
     std::swap(drafts_, other.drafts_);
     std::swap(first_draft_, other.first_draft_);
     std::swap(round_, other.round_);
+    std::swap(head_, other.head_);
+    std::swap(head_width_, other.head_width_);
     return *this;
+}
+
+// The row of the last token that is left may have another token beside it from now on.
+void Sequence::Head::keep_before(uint64_t token, uint64_t width) {
+    const uint64_t rows = token > first ? token - first : 0;
+    if (width > 0 && hidden.size() > rows * width) hidden.resize(rows * width);
+    read = std::min(read, token > 0 ? token - 1 : 0);
+    begin = std::min(begin, read);
 }
 
 void Sequence::take_snapshot(bool read) {
@@ -165,6 +175,7 @@ uint64_t Sequence::rewound(uint64_t count) const {
 uint64_t Sequence::rewind(uint64_t count) {
     if (count < tokens_.size()) {
         tokens_.resize(rewound(count));
+        head_.keep_before(tokens_.size(), head_width_);
         while (!snapshots_.empty() && snapshots_.back().position > count) {
             pool_->drop_state(snapshots_.back().state);
             snapshots_.pop_back();
@@ -193,6 +204,8 @@ Result<Sequence> Sequence::fork() const {
     made.pages_ = pages_;
     made.snapshots_ = snapshots_;
     made.state_ = state_;
+    made.head_ = head_;
+    made.head_width_ = head_width_;
     if (made.state_ != CachePool::kNoState) ++pool_->state_users_[state_];
     for (const Snapshot& snapshot : snapshots_) ++pool_->state_users_[snapshot.state];
     for (CachePool::Pages& pages : pool_->pages_)

@@ -71,6 +71,17 @@ private:
 // Sequences may outlive their engine.
 class Sequence {
 public:
+    // The knowledge that an MTP head has of a sequence. It reads rows: the hidden row of a token beside the
+    // token behind it.
+    struct Head {
+        std::vector<float> hidden;  // rows of tokens [first, ...)
+        uint64_t first = 0;
+        uint64_t begin = 0, read = 0;  // its caches have the rows of tokens [begin, read)
+        Token beside = kNoToken;       // in the last of these
+
+        void keep_before(uint64_t token, uint64_t width);
+    };
+
     Sequence(Sequence&& other) = default;
     Sequence& operator=(Sequence&& other);
     ~Sequence();
@@ -128,6 +139,8 @@ private:
     std::vector<uint32_t> drafts_;          // states behind tokens [first_draft_, ...), in round_ of the pool
     uint64_t first_draft_ = 0, round_ = 0;  // counted as position() is
     uint32_t state_ = CachePool::kNoState;  // its row of states; kNoState before the first token
+    Head head_;
+    uint64_t head_width_ = 0;  // of its hidden rows
 };
 
 // Pages that sequences got for writing; they are taken back unless keep() is called.

@@ -21,14 +21,14 @@ void Session::take_output() {
 }
 
 Status Session::step(std::span<const Token> tokens, const Engine::Wanted& wanted) {
-    const Feed feed{&sequence_, tokens};
+    const Feed feed{sequence_.get(), tokens};
     RL_TRY(engine_->step({&feed, 1}, wanted));
     take_output();
     return {};
 }
 
 Status Session::feed(std::span<const Token> tokens, const std::atomic<bool>* cancel) {
-    const Feed feed{&sequence_, tokens};
+    const Feed feed{sequence_.get(), tokens};
     const uint64_t before = position();
     const Status done = engine_->feed(
         {&feed, 1}, [](size_t, std::span<const float>) {}, cancel);
@@ -53,7 +53,7 @@ void Session::choose_row(size_t row) {
 
 Status Session::feed_all(std::span<const Token> tokens, const LogitsSink& sink,
                          const std::atomic<bool>* cancel) {
-    const Feed all{&sequence_, tokens};
+    const Feed all{sequence_.get(), tokens};
     RL_TRY(engine_->check({&all, 1}));
     for (size_t first = 0; first < tokens.size();) {
         const auto chunk =
@@ -74,7 +74,7 @@ Status Session::feed_traced(std::span<const Token> tokens, const TraceSink& sink
 uint64_t Session::rewind(uint64_t count) {
     logits_ = {};
     best_ = {};
-    return sequence_.rewind(count);
+    return sequence_->rewind(count);
 }
 
 Status Session::shift(uint64_t keep, uint64_t discard, const std::atomic<bool>* cancel) {
@@ -94,12 +94,12 @@ void Session::close() {
 
 Status Session::save(const std::string& path, const Progress& progress, const std::atomic<bool>* cancel,
                      std::string_view text) const {
-    return engine_->save(sequence_, path, progress, cancel, text);
+    return engine_->save(*sequence_, path, progress, cancel, text);
 }
 
 Status Session::restore(const std::string& path, const Progress& progress, const std::atomic<bool>* cancel,
                         std::string* text) {
-    const Status done = engine_->restore(sequence_, path, progress, cancel, text);
+    const Status done = engine_->restore(*sequence_, path, progress, cancel, text);
     logits_ = {};
     best_ = {};
     return done;

@@ -16,8 +16,8 @@ public:
     const Model& model() const { return engine_->model(); }
     uint64_t context() const { return engine_->options().context; }
     uint64_t batch() const { return engine_->options().batch; }
-    uint64_t position() const { return sequence_.position(); }
-    const std::vector<Token>& tokens() const { return sequence_.tokens(); }
+    uint64_t position() const { return sequence_->position(); }
+    const std::vector<Token>& tokens() const { return sequence_->tokens(); }
     const MemoryNeed& memory() const { return engine_->memory(); }
     const DeviceInfo& device() const { return engine_->device(); }
 
@@ -43,6 +43,10 @@ public:
     void choose_row(size_t row);
     // Tokens of feed_rows() at most, so that they can be taken back one by one.
     size_t most_rows() const { return std::min(engine_->options().outputs, engine_->most_rewound()); }
+    // See Engine::guess(). Both stay where they are when the session moves.
+    Engine& engine() { return *engine_; }
+    Sequence& sequence() { return *sequence_; }
+    bool guesses() const { return engine_->guesses(); }
     // See rewinds_anywhere().
     bool rewinds() const { return engine_->rewinds(); }
 
@@ -71,12 +75,12 @@ public:
 
 private:
     Session(std::unique_ptr<Engine> engine, Sequence sequence)
-        : engine_(std::move(engine)), sequence_(std::move(sequence)) {}
+        : engine_(std::move(engine)), sequence_(std::make_unique<Sequence>(std::move(sequence))) {}
     Status step(std::span<const Token> tokens, const Engine::Wanted& wanted);
     void take_output();
 
     std::unique_ptr<Engine> engine_;
-    Sequence sequence_;
+    std::unique_ptr<Sequence> sequence_;
     std::span<const float> logits_;
     std::span<const Scored> best_;
     size_t rows_ = 1;  // of the last feed_rows()

@@ -68,7 +68,31 @@ Status add_sample(Hash64& hash, const Gguf& gguf, const GgufTensor& tensor) {
 
 }  // namespace
 
-Result<Model> Model::inspect(const std::string& path, uint64_t context) {
+// Reads the configuration and finds the weights: of the text's layers, of the head, or of both.
+Status Model::read(const std::string& arch, uint64_t context, ReadHead head) {
+    const Gguf& gguf = *gguf_;
+    const bool any = RL_TRY(gguf.metadata().integer(arch + ".nextn_predict_layers", 0)) > 0;
+    const bool alone = any && !gguf.find("blk.0.attn_norm.weight");
+    if (alone && head == ReadHead::no)
+        return error("{} holds an MTP head alone, which guesses for a model: name it with -md", gguf.path());
+    if (head == ReadHead::required && !any) return error("{}: this file has no MTP head", gguf.path());
+    if (any && head != ReadHead::no) prediction_ = RL_TRY(arch_->config({gguf, arch, context, true}));
+    if (prediction_ && !prediction_->predicts()) {
+        if (alone || head == ReadHead::required)
+            return error("{}: redline cannot run MTP heads of architecture {}", gguf.path(), arch);
+        prediction_.reset();
+    }
+    config_ = alone ? prediction_ : RL_TRY(arch_->config({gguf, arch, context}));
+    WeightList list(*config_);
+    arch_->weights(*config_, list);
+    std::optional<WeightList> further;
+    if (prediction_ && !alone) arch_->weights(*prediction_, further.emplace(*prediction_));
+    resolved_ =
+        std::make_unique<ResolvedWeights>(RL_TRY(resolve_weights(gguf, list, further ? &*further : nullptr)));
+    return {};
+}
+
+Result<Model> Model::inspect(const std::string& path, uint64_t context, ReadHead head) {
     Model model;
     model.gguf_ = std::make_unique<Gguf>(RL_TRY(Gguf::open(path)));
     const Gguf& gguf = *model.gguf_;
@@ -76,10 +100,7 @@ Result<Model> Model::inspect(const std::string& path, uint64_t context) {
     model.arch_ = RL_TRY(find_arch(gguf));
     if (gguf.tensors().empty()) return error("{} holds a vocabulary only, no weights", path);
     const std::string arch = RL_TRY(gguf.metadata().text("general.architecture"));
-    model.config_ = RL_TRY(model.arch_->config({gguf, arch, context}));
-    WeightList list(*model.config_);
-    model.arch_->weights(*model.config_, list);
-    model.resolved_ = std::make_unique<ResolvedWeights>(RL_TRY(resolve_weights(gguf, list)));
+    RL_TRY(model.read(arch, context, head));
     Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata(), model.config_->vocab);
     if (!tokenizer) return error("{}: {}", path, tokenizer.error().message);
     model.tokenizer_ = std::make_unique<Tokenizer>(std::move(tokenizer).value());
@@ -87,7 +108,7 @@ Result<Model> Model::inspect(const std::string& path, uint64_t context) {
 }
 
 Result<Model> Model::load(const std::string& path, Backend& backend, const LoadOptions& options) {
-    Model model = RL_TRY(inspect(path, options.context));
+    Model model = RL_TRY(inspect(path, options.context, options.head));
     RL_TRY(model.place(backend, options.progress));
     return model;
 }
@@ -169,17 +190,42 @@ Result<std::vector<float>> Model::lookups(std::span<const Token> text, size_t be
     return out;
 }
 
-Result<Plan> Model::plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const {
+PlanBuilder Model::builder(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const {
+    std::vector<WeightInfo> weights =
+        backend_ ? stored_weights(resolved_->weights, *backend_) : resolved_->weights;
+    return PlanBuilder(std::move(weights), sizing, max_rows, max_outputs);
+}
+
+Result<Plan> Model::named(Result<Plan> plan) const {
+    if (!plan) return error("{}: {}", gguf_->path(), plan.error().message);
+    return plan;
+}
+
+Result<Plan> Model::plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing,
+                         const Model* head) const {
     if (config_->positions > 0 && sizing.context > config_->positions)
         return error("{}: a context of {} tokens is too long; the model has embeddings of {} positions",
                      gguf_->path(), sizing.context, config_->positions);
-    std::vector<WeightInfo> weights =
-        backend_ ? stored_weights(resolved_->weights, *backend_) : resolved_->weights;
-    PlanBuilder builder(std::move(weights), sizing, max_rows, max_outputs);
+    PlanBuilder builder = this->builder(max_rows, max_outputs, sizing);
+    if (head) builder.want_hidden();
     arch_->build(*config_, resolved_->set, builder);
-    Result<Plan> plan = std::move(builder).finish();
-    if (!plan) return error("{}: {}", gguf_->path(), plan.error().message);
+    Plan plan = RL_TRY(named(std::move(builder).finish()));
+    if (!head) return plan;
+    if (!plan.hidden || plan.slot(plan.hidden).width != head->config().dim)
+        return error("{}: its layers leave no hidden rows that the MTP head of {} reads", gguf_->path(),
+                     head->gguf().path());
+    plan.caches = RL_TRY(head->head_plan(1, 1, sizing, *this)).caches;
     return plan;
+}
+
+Result<Plan> Model::head_plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing,
+                              const Model& text) const {
+    RL_CHECK(has_head(), "{} was read without an MTP head", gguf_->path());
+    PlanBuilder builder = this->builder(max_rows, max_outputs, sizing);
+    builder.follow(RL_TRY(text.plan(1, 1, sizing)).caches);
+    builder.want_hidden();
+    arch_->build(*prediction_, resolved_->prediction ? *resolved_->prediction : resolved_->set, builder);
+    return named(std::move(builder).finish());
 }
 
 }  // namespace redline

@@ -8,17 +8,22 @@
 
 namespace redline {
 
+// A file's MTP head: a layer that predicts further tokens from the hidden rows that the others leave.
+enum class ReadHead : uint8_t { no, if_any, required };
+
 struct LoadOptions {
     uint64_t context = 0;  // most tokens of sessions (longrope depends on it); 0: as trained
     Progress progress;     // bytes of weights placed
+    ReadHead head = ReadHead::no;
 };
 
 class Model {
 public:
     static Result<Model> load(const std::string& path, Backend& backend, const LoadOptions& options);
     // Reads everything but the weights, for `info`, tokenize and tests. plan() then works with the weights'
-    // formats in the file; weights() does not.
-    static Result<Model> inspect(const std::string& path, uint64_t context = 0);
+    // formats in the file; weights() does not. A file that holds an MTP head alone has no plan(), and is read
+    // where the head is wanted.
+    static Result<Model> inspect(const std::string& path, uint64_t context = 0, ReadHead head = ReadHead::no);
     // Puts the weights on a backend; they replace those that were loaded before.
     Status place(Backend& backend, const Progress& progress);
     // Loads some of the weights that the plan uses, in this order, into a separate store on a backend.
@@ -60,14 +65,30 @@ public:
     // How many tokens before another its lookups depend on.
     size_t lookup_reach() const { return resolved_->ngrams ? resolved_->ngrams->reach() : 0; }
 
-    Result<Plan> plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const;
+    // `head`: the plan leaves hidden rows to the head of this model, whose caches it has behind those of the
+    // text.
+    Result<Plan> plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing,
+                      const Model* head = nullptr) const;
+
+    // True when it was read with an MTP head.
+    bool has_head() const { return prediction_ != nullptr; }
+    // True when the file holds nothing but an MTP head.
+    bool is_head() const { return has_head() && prediction_ == config_; }
+    // The plan of the head, whose caches are behind those of the plan of `text`, with which it shares a
+    // store.
+    Result<Plan> head_plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing,
+                           const Model& text) const;
 
 private:
     Model() = default;
+    Status read(const std::string& arch, uint64_t context, ReadHead head);
+    PlanBuilder builder(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const;
+    Result<Plan> named(Result<Plan> plan) const;
 
     std::unique_ptr<Gguf> gguf_;
     const Arch* arch_ = nullptr;
     std::shared_ptr<const Config> config_;
+    std::shared_ptr<const Config> prediction_;  // of the MTP head; null: it was not read
     std::unique_ptr<Tokenizer> tokenizer_;
     std::unique_ptr<ResolvedWeights> resolved_;
     Backend* backend_ = nullptr;

@@ -155,6 +155,8 @@ public:
     virtual Status run_traced(const StepParams& params, const TraceSink& sink) = 0;
     // (outputs of the last run, width of the plan's output slot).
     virtual std::span<const float> output() const = 0;
+    // (rows of the last run, width of Plan::hidden); empty where the plan leaves none.
+    virtual std::span<const float> hidden() const { return {}; }
     // The number of largest outputs that the device can pick of each row; 0: none.
     virtual uint32_t most_best() const { return 0; }
     // The largest outputs of the last run that asked for them, row after row of as many, each in the order of

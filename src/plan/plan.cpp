@@ -121,6 +121,12 @@ static uint32_t rows_of(const Plan& plan, Weight w) {
     return w ? uint32_t(plan.weight(w).tensor.shape.rows) : 0;
 }
 
+Slot PlanBuilder::input(uint32_t width) {
+    plan_.input = slot(width);
+    append(Input{plan_.input});
+    return plan_.input;
+}
+
 Slot PlanBuilder::embed(Weight table, float scale) {
     const Slot y = slot(table ? uint32_t(plan_.weight(table).tensor.shape.cols) : 0);
     append(Embed{table, y, scale});
@@ -365,7 +371,8 @@ std::vector<Life> lifetimes(const Plan& plan, uint64_t gap) {
                 life.last = std::max(life.last, step);
             }
     }
-    if (plan.output) lives[size_t(plan.output.index)].last = plan.steps.size();
+    for (const Slot left : {plan.output, plan.hidden})
+        if (left) lives[size_t(left.index)].last = plan.steps.size();
     return lives;
 }
 

@@ -66,6 +66,7 @@ struct Plan {
     Slot input;                // (rows, width): the rows that Input takes from the host; most plans have none
     Slot lookup;               // (rows, width): the rows that Lookup takes, likewise
     Slot output;               // (outputs, width): read by the host after a step
+    Slot hidden;               // (rows, width): likewise; most plans leave none
     uint64_t arena_bytes = 0;
 
     const WeightInfo& weight(Weight w) const { return weights[size_t(w.index)]; }
@@ -101,6 +102,15 @@ public:
     Cache entries(uint32_t width, uint32_t ratio);
     Slot slot(uint32_t width, bool of_outputs = false);
 
+    // The caches that are made next are behind those of another plan, with which the plan shares its store.
+    void follow(std::vector<CacheInfo> caches) { plan_.caches = std::move(caches); }
+    // The plan is to leave its last hidden rows to the host: see Plan::hidden.
+    void want_hidden() { wants_hidden_ = true; }
+    bool wants_hidden() const { return wants_hidden_; }
+    void leave_hidden(Slot x) { plan_.hidden = x; }
+
+    // The rows that the host gives with each step; once in a plan.
+    Slot input(uint32_t width);
     Slot embed(Weight table, float scale = 1.0f);
     // The rows that the host looks up for each token; once in a plan.
     Slot look_up(uint32_t width);
@@ -183,6 +193,7 @@ private:
     void append_scaled(const ExpertLinear& op);
 
     uint32_t layer_ = 0;
+    bool wants_hidden_ = false;
     Plan plan_;
 };
 

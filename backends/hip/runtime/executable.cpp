@@ -67,17 +67,26 @@ uint64_t HipExecutable::input_bytes() const {
     return StepLayout(plan, plan.max_rows, most).bytes;
 }
 
+uint64_t HipExecutable::hidden_at() const {
+    const Plan& plan = bound_.plan;
+    return aligned(std::max(plan.slot_bytes(plan.output), best_bytes(plan)));
+}
+
+uint64_t HipExecutable::result_bytes() const {
+    const Plan& plan = bound_.plan;
+    return hidden_at() + (plan.hidden ? plan.slot_bytes(plan.hidden) : 0);
+}
+
 // Gives all of them one workspace.
 Status HipExecutable::share(std::span<const std::unique_ptr<HipExecutable>> group, Device& device,
                             Memory& memory) {
     constexpr unsigned kNoTiming = 2;
     uint64_t arena = 0, scratch = 0, inputs = 0, results = 0;
     for (const auto& one : group) {
-        const Plan& plan = one->bound_.plan;
-        arena = std::max(arena, plan.arena_bytes);
+        arena = std::max(arena, one->bound_.plan.arena_bytes);
         scratch = std::max(scratch, one->scratch_bytes());
         inputs = std::max(inputs, one->input_bytes());
-        results = std::max({results, plan.slot_bytes(plan.output), best_bytes(plan)});
+        results = std::max(results, one->result_bytes());
     }
     const auto own = std::make_shared<Workspace>(device);
     own->arena = RL_TRY(memory.allocate(arena, Use::scratch, "activations"));
@@ -191,6 +200,7 @@ void HipExecutable::check_params(const StepParams& params) {
     check_step(plan, params);
     RL_CHECK(params.best <= most_best() && params.best_among <= plan.slot(plan.output).width,
              "the best {} of {} asked of a plan that picks {}", params.best, params.best_among, most_best());
+    rows_ = uint32_t(params.tokens.size());
     outputs_ = params.best > 0 ? 0 : uint32_t(params.outputs.size());
     best_.clear();
 }
@@ -204,6 +214,12 @@ Status HipExecutable::read_output(const StepParams& params) {
                                 : uint64_t(outputs_) * plan.slot(plan.output).width * 4;
     RL_TRY(device_.checked(device_.call().copy_out(workspace_->output.data(), from, bytes, device_.stream()),
                            "reading the results"));
+    if (plan.hidden)
+        RL_TRY(device_.checked(
+            device_.call().copy_out(workspace_->output.data() + hidden_at(),
+                                    workspace_->arena.data() + plan.slot(plan.hidden).offset,
+                                    uint64_t(rows_) * plan.slot(plan.hidden).width * 4, device_.stream()),
+            "reading the hidden rows"));
     RL_TRY(device_.synchronize("running a step"));
     if (best) best_ = best_in_order(workspace_->output.data(), params.outputs.size(), params.best_among);
     return memory_->check_guards();
@@ -265,6 +281,13 @@ Status HipExecutable::run_traced(const StepParams& params, const TraceSink& sink
     RL_TRY(send_inputs(params, inputs));
     for (size_t i = 0; i < bound_.kernels.size(); ++i) RL_TRY(traced_step(params, view, i, mirror, sink));
     return read_output(params);
+}
+
+std::span<const float> HipExecutable::hidden() const {
+    const Plan& plan = bound_.plan;
+    if (!plan.hidden) return {};
+    return {reinterpret_cast<const float*>(workspace_->output.data() + hidden_at()),
+            size_t(rows_) * plan.slot(plan.hidden).width};
 }
 
 std::span<const float> HipExecutable::output() const {

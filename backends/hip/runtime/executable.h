@@ -109,6 +109,7 @@ public:
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override;
     bool mixes() const override { return redline::mixes(bound_); }
+    std::span<const float> hidden() const override;
     uint32_t most_best() const override {
         return bound_.picks_best && can_pick_best(bound_.plan) ? kMostBest : 0;
     }
@@ -126,6 +127,9 @@ private:
                         Memory& memory);
     uint64_t scratch_bytes() const;
     uint64_t input_bytes() const;
+    // The results of a step: the output or the best of it, then hidden rows.
+    uint64_t hidden_at() const;
+    uint64_t result_bytes() const;
     uint32_t row_class(uint32_t rows) const;
     View view_of(uint32_t rows, const StepLayout& inputs) const;
     Status launch_one(Launcher& launcher, const View& view, size_t index) const;
@@ -147,7 +151,7 @@ private:
     std::vector<ByteRange> arena_gaps_;  // of guarded memory
     // By class of rows, kind, and whether the best outputs are wanted.
     std::map<std::tuple<uint32_t, StepKind, bool>, GraphExec> graphs_;
-    uint32_t outputs_ = 0;
+    uint32_t rows_ = 0, outputs_ = 0;  // of the last step
     std::vector<Scored> best_;
 };
 

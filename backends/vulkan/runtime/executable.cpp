@@ -10,6 +10,7 @@ namespace redline::vulkan {
 
 namespace {
 
+constexpr uint64_t kHiddenAlign = 256;  // as Vulkan lets devices ask of storage buffers at most
 constexpr uint32_t kBestShared = RL_BEST_SLICE * 4 + 2048;  // bytes that best.comp shares, at most
 
 }  // namespace
@@ -78,8 +79,14 @@ uint64_t VulkanExecutable::input_bytes() const {
     return StepLayout(plan, plan.max_rows, kind).bytes;
 }
 
+uint64_t VulkanExecutable::hidden_at() const {
+    const uint64_t before = std::max(bound_.plan.slot_bytes(bound_.plan.output), best_bytes(bound_.plan));
+    return (before + kHiddenAlign - 1) / kHiddenAlign * kHiddenAlign;
+}
+
 uint64_t VulkanExecutable::result_bytes() const {
-    return std::max(bound_.plan.slot_bytes(bound_.plan.output), best_bytes(bound_.plan));
+    const Slot hidden = bound_.plan.hidden;
+    return hidden_at() + (hidden ? bound_.plan.slot_bytes(hidden) : 0);
 }
 
 // Gives all of them one workspace.
@@ -182,8 +189,22 @@ Status VulkanExecutable::record_steps(Recorder& recorder, const View& view, bool
         recorder.begin_step(bound_.plan.steps[i].barrier);
         RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view_of(view, i)));
     }
+    return record_results(recorder, view, best);
+}
+
+Status VulkanExecutable::record_results(Recorder& recorder, const View& view, bool best) const {
     recorder.begin_step(true);
+    if (bound_.plan.hidden) RL_TRY(record_hidden(recorder, view));
     return best ? record_best(recorder, view) : record_output(recorder, view);
+}
+
+Status VulkanExecutable::record_hidden(Recorder& recorder, const View& view) const {
+    const Slot slot = bound_.plan.hidden;
+    const uint64_t elements = uint64_t(view.width(slot)) * view.rows;
+    const Binding to(workspace_->output.handle(), hidden_at(), bound_.plan.slot_bytes(slot));
+    return recorder.dispatch({"copy_rows", 3, 1, {256}}, {view.slot(slot), to, view.step},
+                             args::ElementArgs{view.width(slot), RL_ROWS_ALL, 0},
+                             striding((elements + 255) / 256));
 }
 
 Status VulkanExecutable::add_wanted(uint32_t rows, bool best, StepKind kind, WantedPipelines& wanted) {
@@ -271,6 +292,7 @@ Status VulkanExecutable::check_params(const StepParams& params) {
     check_step(plan, params);
     RL_CHECK(params.best <= most_best() && params.best_among <= plan.slot(plan.output).width,
              "the best {} of {} asked of a plan that picks {}", params.best, params.best_among, most_best());
+    rows_ = uint32_t(params.tokens.size());
     outputs_ = params.best > 0 ? 0 : uint32_t(params.outputs.size());
     best_.clear();
     return {};
@@ -438,12 +460,19 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     }
     traced_.end_step();
     Recorder recorder(device_, pipelines_);
-    RL_TRY(record_output(recorder, view));
+    RL_TRY(record_results(recorder, view, false));
     Recording last = RL_TRY(std::move(recorder).finish());
     RL_TRY(device_.submit(last.segments, fences_[0]));
     RL_TRY(device_.wait(fences_[0], "running a step"));
     RL_TRY(workspace_->output.invalidate());
     return memory_->check_guards();
+}
+
+std::span<const float> VulkanExecutable::hidden() const {
+    const Slot slot = bound_.plan.hidden;
+    if (!slot) return {};
+    return {reinterpret_cast<const float*>(workspace_->output.mapped() + hidden_at()),
+            size_t(rows_) * bound_.plan.slot(slot).width};
 }
 
 std::span<const float> VulkanExecutable::output() const {

@@ -110,6 +110,7 @@ public:
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override;
+    std::span<const float> hidden() const override;
     uint32_t most_best() const override;
     bool mixes() const override { return redline::mixes(bound_); }
     std::span<const Scored> best() const override { return best_; }
@@ -131,6 +132,8 @@ private:
     static Status share(std::span<const std::unique_ptr<VulkanExecutable>> group, Memory& memory);
     uint64_t scratch_bytes() const;
     uint64_t input_bytes() const;
+    // The results of a step: the output or the best of it, then hidden rows.
+    uint64_t hidden_at() const;
     uint64_t result_bytes() const;
     View view_of(const View& all, size_t step) const;
     uint32_t row_class(uint32_t rows) const;
@@ -143,7 +146,9 @@ private:
     Result<Recording> record_steps(const View& view, double dispatch_seconds, bool best);
     Status record_steps(Recorder& recorder, const View& view, bool best);
     Status add_wanted(uint32_t rows, bool best, StepKind kind, WantedPipelines& wanted);
+    Status record_results(Recorder& recorder, const View& view, bool best) const;
     Status record_output(Recorder& recorder, const View& view) const;
+    Status record_hidden(Recorder& recorder, const View& view) const;
     Status record_best(Recorder& recorder, const View& view) const;
     Status write_inputs(const StepLayout& layout, const StepParams& params, uint64_t slot);
     Status run_recorded(const StepParams& params);
@@ -170,7 +175,7 @@ private:
     // By class of rows, kind, and whether the best outputs are wanted.
     std::map<std::tuple<uint32_t, StepKind, bool>, Recorded> recorded_;
     std::vector<Scored> best_;
-    uint32_t outputs_ = 0;
+    uint32_t rows_ = 0, outputs_ = 0;  // of the last step
     KeepBusy* busy_ = nullptr;
     KeepAwake::Part part_;
     Memory* memory_ = nullptr;  // for traces

@@ -73,7 +73,7 @@ bool reads_any(const Plan& plan, size_t first, const std::vector<Slot>& slots) {
         const Access used = access(plan.steps[i].op);
         if (std::any_of(used.reads.begin(), used.reads.end(), is_one)) return true;
     }
-    return is_one(plan.output);
+    return is_one(plan.output) || is_one(plan.hidden);
 }
 
 }  // namespace
