@@ -101,6 +101,8 @@ SessionOptions session_options(const HostOptions& options, const DeviceInfo& dev
     engine.kept = options.kept;
     engine.snapshots = options.snapshots;
     engine.pages = options.pages;
+    engine.drafts = options.drafts;
+    engine.head = options.second_head;
     engine.fuse = options.fuse;
     engine.record = options.record;
     return engine;

@@ -80,6 +80,9 @@ struct HostOptions {
     // Sequences that share the caches, see EngineOptions.
     uint32_t sequences = 1, kept = 0, snapshots = 2;
     uint64_t pages = 0;
+    uint32_t drafts = 0;           // see EngineOptions
+    ReadHead head = ReadHead::no;  // the MTP head of the model's file is read, too
+    Model* second_head = nullptr;  // of another file; it outlives the model
     bool fuse = true;
     Record record = Record::replay;
     KernelCheck kernel_check = KernelCheck::first_use;

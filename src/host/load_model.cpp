@@ -29,7 +29,7 @@ Result<LoadedModel> inspect_model(const HostOptions& options) {
         loaded.device.choice = faster_choice(path, std::move(loaded.device.choice), options.cache_folder);
     loaded.cache = options.cache;
     const uint64_t context = options.context < 0 ? options.default_context : uint64_t(options.context);
-    loaded.model = std::make_unique<Model>(RL_TRY(Model::inspect(path, context)));
+    loaded.model = std::make_unique<Model>(RL_TRY(Model::inspect(path, context, options.head)));
     loaded.speed.load_seconds = seconds_since(start);
     return loaded;
 }
@@ -66,6 +66,7 @@ Status place_model(LoadedModel& loaded, const HostOptions& options, uint64_t con
         const DeviceInfo& device = loaded.device.backend->device();
         RL_TRY(plan_load(loaded, options, session_options(options, device, context, outputs)));
     }
+    if (options.second_head && !loaded.split) RL_TRY(options.second_head->place(*loaded.device.backend, {}));
     if (!loaded.split) {
         Work loading(*options.notes, "loading");
         RL_TRY(loaded.model->place(*loaded.device.backend,

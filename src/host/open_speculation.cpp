@@ -2,6 +2,7 @@
 
 #include "host/load_model.h"
 #include "speculate/draft_model.h"
+#include "speculate/mtp_head.h"
 #include "speculate/ngram.h"
 
 namespace redline {
@@ -10,20 +11,65 @@ namespace {
 
 // Long matches are rarely wrong: llama.cpp's ngram-simple has the same length.
 constexpr uint32_t kMatch = 12;
+// States are large, and each draft has some.
+constexpr uint32_t kUsual = 8, kUsualWithStates = 4;
 
-Result<Session> open_draft(const SpeculationOptions& options, HostOptions host, const Session& session,
-                           LoadedModel& loaded) {
+Error of_draft(const SpeculationOptions& options, const Error& problem) {
+    return error("the draft model {}: {}", options.draft_model, problem.message);
+}
+
+HostOptions draft_options(const SpeculationOptions& options, HostOptions host) {
     host.model = options.draft_model;
-    host.context = int64_t(session.context());
-    loaded = RL_TRY(inspect_model(host));
-    RL_TRY(check_draft_vocabulary(session.model(), *loaded.model));
-    RL_TRY(place_model(loaded, host, session.context()));
-    Session draft = RL_TRY(open_session(loaded, host, session.context()));
-    if (draft.rewinds()) return draft;
-    return error("the draft model keeps states or windows, which cannot take tokens back");
+    host.head = ReadHead::no;
+    host.second_head = nullptr;
+    host.drafts = 0;
+    return host;
+}
+
+Status check_head(const Model& head, const Model& model) {
+    RL_TRY(check_draft_vocabulary(model, head));
+    if (head.config().dim == model.config().dim) return {};
+    return error("its MTP head reads hidden rows of {}, and the model leaves rows of {}", head.config().dim,
+                 model.config().dim);
+}
+
+// The second file, whichever it is, without its weights.
+Result<LoadedModel> inspect_draft(const SpeculationOptions& options, const HostOptions& host,
+                                  const Model& model) {
+    HostOptions draft = draft_options(options, host);
+    if (options.type != SpeculationType::draft_simple) draft.head = ReadHead::if_any;
+    LoadedModel loaded = RL_TRY(inspect_model(draft));
+    const bool head = loaded.model->is_head();
+    if (options.type == SpeculationType::draft_mtp && !head)
+        return error("it is no MTP head alone: --spec-type draft-simple has models guess");
+    RL_TRY(head ? check_head(*loaded.model, model) : check_draft_vocabulary(model, *loaded.model));
+    return loaded;
+}
+
+Result<Session> open_draft(const SpeculationOptions& options, const HostOptions& host, uint64_t context,
+                           LoadedModel& loaded) {
+    HostOptions draft = draft_options(options, host);
+    draft.context = int64_t(context);
+    RL_TRY(place_model(loaded, draft, context));
+    Session session = RL_TRY(open_session(loaded, draft, context));
+    if (session.rewinds()) return session;
+    return error("it keeps states or windows, which cannot take tokens back");
 }
 
 }  // namespace
+
+uint32_t SpeculationOptions::drafts(const Model& model) const {
+    if (type == SpeculationType::none) return 0;
+    const std::vector<bool>& recurrent = model.config().recurrent;
+    const bool states = std::find(recurrent.begin(), recurrent.end(), true) != recurrent.end();
+    return most > 0 ? most : states ? kUsualWithStates : kUsual;
+}
+
+ReadHead SpeculationOptions::head() const {
+    if (!draft_model.empty()) return ReadHead::no;
+    if (type == SpeculationType::draft_mtp) return ReadHead::required;
+    return type == SpeculationType::automatic ? ReadHead::if_any : ReadHead::no;
+}
 
 Status settle(SpeculationOptions& options) {
     const bool drafts = !options.draft_model.empty();
@@ -35,28 +81,48 @@ Status settle(SpeculationOptions& options) {
     return {};
 }
 
-Result<OpenSpeculation> open_speculation(const SpeculationOptions& options, const HostOptions& host,
-                                         const Session& session) {
+Result<OpenSpeculation> inspect_speculation(const SpeculationOptions& options, HostOptions& host,
+                                            const Model& model) {
     OpenSpeculation open;
-    if (options.type == SpeculationType::none) return open;
-    if (!session.rewinds()) {
-        host.notes->note(
-            "there is no speculation: this model keeps states or windows, which cannot take tokens "
-            "back");
-        return open;
+    host.drafts = options.drafts(model);
+    host.second_head = nullptr;
+    if (options.draft_model.empty()) return open;
+    Result<LoadedModel> loaded = inspect_draft(options, host, model);
+    if (!loaded) return of_draft(options, loaded.error());
+    auto second = std::make_unique<LoadedModel>(std::move(loaded.value()));
+    if (second->model->is_head()) {
+        host.second_head = second->model.get();
+        open.head = std::move(second);
+    } else {
+        open.draft = std::move(second);
+    }
+    return open;
+}
+
+Status open_speculation(OpenSpeculation& open, const SpeculationOptions& options, const HostOptions& host,
+                        Session& session) {
+    if (options.type == SpeculationType::none) return {};
+    if (session.most_rows() < 2) {
+        host.notes->note("there is no speculation: steps of this session read one token, as -b has it");
+        return {};
     }
     std::vector<std::unique_ptr<Proposer>> methods;
-    if (options.type != SpeculationType::draft_simple)
-        methods.push_back(std::make_unique<NgramProposer>(kMatch));
-    if (!options.draft_model.empty()) {
-        open.draft = std::make_unique<LoadedModel>();
-        Result<Session> draft = open_draft(options, host, session, *open.draft);
-        if (!draft) return error("the draft model {}: {}", options.draft_model, draft.error().message);
+    const bool alone =
+        options.type == SpeculationType::draft_simple || options.type == SpeculationType::draft_mtp;
+    if (!alone) methods.push_back(std::make_unique<NgramProposer>(kMatch));
+    if (session.guesses())
+        methods.push_back(std::make_unique<MtpProposer>(session.engine(), session.sequence()));
+    else if (open.head || session.model().has_head())
+        host.notes->note("the MTP head is left out: it cannot guess for a model that is split over devices");
+    if (open.draft) {
+        Result<Session> draft = open_draft(options, host, session.context(), *open.draft);
+        if (!draft) return of_draft(options, draft.error());
         methods.push_back(std::make_unique<DraftModelProposer>(std::move(draft.value())));
     }
-    const Speculation::Limits limits = {options.most, options.type != SpeculationType::automatic};
+    if (methods.empty()) return {};
+    const Speculation::Limits limits = {host.drafts, options.type != SpeculationType::automatic};
     open.speculation = std::make_unique<Speculation>(std::move(methods), limits);
-    return open;
+    return {};
 }
 
 }  // namespace redline

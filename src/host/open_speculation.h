@@ -1,4 +1,4 @@
-// Speculation as users ask for it: the methods, and a second model that guesses for the first.
+// Speculation as users ask for it: the methods, and a second file that guesses for the first.
 #pragma once
 
 #include "host/host_options.h"
@@ -9,18 +9,23 @@ namespace redline {
 
 enum class SpeculationType : uint8_t {
     none,
-    automatic,     // what is there: the draft model, and looking up
+    automatic,     // what is there: looking up, the draft model, the MTP head
     ngram_simple,  // looking up alone
-    draft_simple   // the draft model alone
+    draft_simple,  // the draft model alone
+    draft_mtp      // the MTP head alone
 };
 
 struct SpeculationOptions {
     SpeculationType type = SpeculationType::none;
-    std::string draft_model;  // a path or a name, as HostOptions has them
-    uint32_t most = 8;        // tokens of a guess
+    std::string draft_model;  // a path or a name, as HostOptions has them: a model, or an MTP head alone
+    uint32_t most = 0;        // tokens of a guess; 0: 8, or 4 where layers keep states
 
+    // The tokens of a guess for this model: as many states are kept in a round.
+    uint32_t drafts(const Model& model) const;
     // Rows of logits that a step has to return.
-    uint32_t outputs() const { return type == SpeculationType::none ? 1 : most + 1; }
+    uint32_t outputs(const Model& model) const { return drafts(model) + 1; }
+    // Says whether the head of the model's file is read.
+    ReadHead head() const;
 };
 constexpr uint32_t kMostDrafted = 15;
 
@@ -28,12 +33,18 @@ constexpr uint32_t kMostDrafted = 15;
 Status settle(SpeculationOptions& options);
 
 struct OpenSpeculation {
-    std::unique_ptr<LoadedModel> draft;
+    std::unique_ptr<LoadedModel> draft;        // a smaller model
+    std::unique_ptr<LoadedModel> head;         // an MTP head alone, whose Model the session uses
     std::unique_ptr<Speculation> speculation;  // null: none
 };
-// The session's engine returns options.outputs() rows. Where what a model read cannot be taken back there is
-// no speculation, which a note says.
-Result<OpenSpeculation> open_speculation(const SpeculationOptions& options, const HostOptions& host,
-                                         const Session& session);
+
+// Reads the second file, before the model is placed: an MTP head goes with it. `host` are the model's
+// options, which get what its session needs for speculation.
+Result<OpenSpeculation> inspect_speculation(const SpeculationOptions& options, HostOptions& host,
+                                            const Model& model);
+// Opens what was read. The session's engine returns options.outputs() rows. Where there is no speculation, a
+// note says why.
+Status open_speculation(OpenSpeculation& open, const SpeculationOptions& options, const HostOptions& host,
+                        Session& session);
 
 }  // namespace redline

@@ -38,6 +38,7 @@ Error not_again(const Error& loss, const Error& problem) {
 
 Status DeviceRescue::place() {
     loaded_.model->unload();
+    if (options_.second_head) options_.second_head->unload();
     // The lost one goes first: both may not fit.
     loaded_.device.backend.reset();
     loaded_.device.backend = RL_TRY(redline::open_again(loaded_, options_));
@@ -45,6 +46,7 @@ Status DeviceRescue::place() {
         if (placement.backend != loaded_.split.cpu.get()) placement.backend = loaded_.device.backend.get();
     if (loaded_.split) return {};
     Work loading(*options_.notes, "loading");
+    if (options_.second_head) RL_TRY(options_.second_head->place(*loaded_.device.backend, {}));
     return loaded_.model->place(*loaded_.device.backend,
                                 [&](uint64_t done, uint64_t total) { loading.update(done, total); });
 }

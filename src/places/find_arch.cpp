@@ -25,11 +25,17 @@ constexpr OtherKind kOtherKinds[] = {
     {"clip mmproj whisper wavtokenizer", "of vision or sound"},
     {"flux sd1 sd2 sd3 sdxl wan qwen_image lumina2 hidream ltxv cosmos hyvid aura pig", "of images"},
     {"dream llada", "a diffusion model, which does not write token by token"},
-    {"eagle3 dflash gemma4-assistant gemma4_mtp", "a part that drafts for another model"},
 };
 
-std::string_view other_kind(std::string_view name) {
-    for (const OtherKind& kind : kOtherKinds)
+// Those that guess for another model.
+constexpr OtherKind kDrafters[] = {
+    {"eagle3", "an EAGLE-3 head"},
+    {"dflash", "a DFlash drafter"},
+    {"gemma4-assistant gemma4_mtp", "Gemma 4's assistant"},
+};
+
+std::string_view kind_of(std::string_view name, std::span<const OtherKind> kinds) {
+    for (const OtherKind& kind : kinds)
         for (std::string_view rest = kind.names; !rest.empty();) {
             const std::string_view one = rest.substr(0, rest.find(' '));
             if (name == one || (name.starts_with(one) && name[one.size()] == '-')) return kind.what;
@@ -72,7 +78,12 @@ std::string nearest_arch(std::string_view wanted, const std::vector<std::string>
 Error unknown_arch(const Gguf& gguf, const std::string& name) {
     constexpr size_t kShownLetters = 60;
     const std::string shown = name.substr(0, kShownLetters), rest = describe_rest(gguf);
-    if (const std::string_view what = other_kind(shown); !what.empty())
+    if (const std::string_view what = kind_of(shown, kDrafters); !what.empty())
+        return error(
+            "{}: architecture {} is {}, which guesses for another model; redline guesses by MTP heads, by smaller "
+            "models and by looking up; {}",
+            gguf.path(), shown, what, rest);
+    if (const std::string_view what = kind_of(shown, kOtherKinds); !what.empty())
         return error("{}: architecture {} is {}; redline runs models that write text; {}", gguf.path(), shown,
                      what, rest);
     std::vector<std::string> known;

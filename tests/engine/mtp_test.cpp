@@ -24,19 +24,6 @@ EngineOptions options_of(uint32_t batch = 16) {
     return options;
 }
 
-// A file with a head, for as long as this lives.
-struct HeadFile {
-    explicit HeadFile(const std::string& name, bool alone = false)
-        : path(temporary(fmt::format("mtp_{}_{}.gguf", name, int(alone)))) {
-        save_with_head(name, path, alone);
-    }
-    ~HeadFile() { std::filesystem::remove(path); }
-    Model load(Backend& backend, ReadHead head = ReadHead::required) const {
-        return must(Model::load(path, backend, {64, {}, head}));
-    }
-    std::string path;
-};
-
 std::vector<float> normed(std::span<const float> x, std::span<const float> gain, float eps) {
     double squares = 0.0;
     for (const float v : x) squares += double(v) * v;

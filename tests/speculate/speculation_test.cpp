@@ -3,9 +3,10 @@
 #include "speculate/speculation.h"
 #include "engine/generate.h"
 #include "speculate/draft_model.h"
+#include "speculate/mtp_head.h"
 #include "speculate/ngram.h"
 #include "support/material.h"
-#include "support/models.h"
+#include "support/mtp_model.h"
 
 #include <doctest/doctest.h>
 
@@ -21,10 +22,10 @@ std::vector<Token> guess_of(Proposer& proposer, const std::vector<Token>& text, 
 // A model on one thread. Of f32 weights, a step of several rows has the logits of single ones but for the
 // last bits; of quantized ones it is only close, and texts part at the first near tie.
 struct Bed {
-    explicit Bed(const std::string& path)
-        : model(std::make_unique<Model>(must(Model::load(path, *backend, {256, {}})))),
+    explicit Bed(const std::string& path, ReadHead head = ReadHead::no)
+        : model(std::make_unique<Model>(must(Model::load(path, *backend, {256, {}, head})))),
           session(must(Session::create(
-              *model, {.context = 256, .batch = 64, .outputs = 9, .cache = CacheType::f32}))) {}
+              *model, {.context = 256, .batch = 64, .outputs = 9, .cache = CacheType::f32, .drafts = 8}))) {}
     std::unique_ptr<Backend> backend = redline::test::cpu(1);
     std::unique_ptr<Model> model;
     Session session;
@@ -187,4 +188,47 @@ TEST_CASE("speculation: a model that drafts for itself is right, and a method th
     CHECK(written(bed, 0.0f, options, &rests).accepted == 0);
     REQUIRE(rests.results().size() == 1);
     CHECK(rests.results()[0].rounds < 20);
+}
+
+TEST_CASE("speculation: the text is the same with an MTP head, whatever a model's layers keep") {
+    for (const char* name : {"llama3", "qwen35", "deepseek2-v2", "glm4"}) {
+        INFO(name);
+        const HeadFile file(name);
+        Bed bed(file.path, ReadHead::required);
+        GenerateOptions options;
+        options.max_tokens = 120;
+        for (const float temperature : {0.0f, 1.0f}) {
+            const Generation plain = written(bed, temperature, options, nullptr);
+            for (const uint64_t most : {1u, 3u, 8u}) {
+                std::vector<std::unique_ptr<Proposer>> heads;
+                heads.push_back(std::make_unique<MtpProposer>(bed.session.engine(), bed.session.sequence()));
+                Speculation drafts(std::move(heads), {most, true});
+                const Generation guessed = written(bed, temperature, options, &drafts);
+                CHECK(guessed.tokens == plain.tokens);
+                CHECK(guessed.text == plain.text);
+                CHECK(guessed.rounds > 20);
+                CHECK(drafts.results()[0].proposed == guessed.drafted);
+            }
+        }
+    }
+}
+
+TEST_CASE("speculation: models with states take back guesses that are right, often wrong, and always wrong") {
+    for (const char* name : {"qwen35", "lfm2", "mamba2"}) {
+        INFO(name);
+        Bed bed(golden(std::string("models/") + name + ".gguf"));
+        GenerateOptions options;
+        options.max_tokens = 100;
+        for (const float temperature : {0.0f, 1.0f}) {
+            const Generation plain = written(bed, temperature, options, nullptr);
+            for (const size_t wrong : {0u, 1u, 3u})
+                for (const size_t most : {2u, 8u}) {
+                    Script script(whole(bed, plain), wrong, most);
+                    const Generation guessed = written(bed, temperature, options, &script);
+                    CHECK(guessed.tokens == plain.tokens);
+                    CHECK(guessed.accepted == script.accepted);
+                    CHECK(bed.session.position() + 1 == whole(bed, plain).size());
+                }
+        }
+    }
 }

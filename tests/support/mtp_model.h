@@ -106,4 +106,17 @@ inline void save_with_head(const std::string& name, const std::string& path, boo
     save_changed(source.model.gguf(), change, entries, path);
 }
 
+// A file with a head, for as long as this lives.
+struct HeadFile {
+    explicit HeadFile(const std::string& name, bool alone = false)
+        : path(temporary(fmt::format("mtp_{}_{}.gguf", name, int(alone)))) {
+        save_with_head(name, path, alone);
+    }
+    ~HeadFile() { std::filesystem::remove(path); }
+    Model load(Backend& backend, ReadHead head = ReadHead::required) const {
+        return must(Model::load(path, backend, {64, {}, head}));
+    }
+    std::string path;
+};
+
 }  // namespace redline::test

@@ -17,27 +17,33 @@ Result<std::unique_ptr<ChatModel>> ChatModel::inspect(const ModelOptions& option
                                                       const SpeculationOptions& speculation) {
     auto made = std::make_unique<ChatModel>();
     made->options = options;
+    made->options.head = speculation.head();
     made->speculation = speculation;
-    made->loaded = RL_TRY(inspect_model(options));
+    made->loaded = RL_TRY(inspect_model(made->options));
+    made->guesses = RL_TRY(inspect_speculation(speculation, made->options, *made->loaded.model));
     made->writer = RL_TRY(ChatWriter::create(*made->loaded.model, writer));
     // The context that fits shows when the device is opened, after the model before this one is gone.
     made->context = options.context == 0 ? made->loaded.model->config().train_context
-                                         : RL_TRY(choose_context(made->loaded, options));
+                                         : RL_TRY(choose_context(made->loaded, made->options));
     return made;
 }
 
 Result<Session> ChatModel::open() {
     if (options.context == 0) context = RL_TRY(choose_context(loaded, options));
     note_demo_model(options);
-    RL_TRY(place_model(loaded, options, context, speculation.outputs()));
-    Session session = RL_TRY(open_session(loaded, options, context, speculation.outputs()));
+    const uint32_t outputs = speculation.outputs(*loaded.model);
+    RL_TRY(place_model(loaded, options, context, outputs));
+    Session session = RL_TRY(open_session(loaded, options, context, outputs));
     rescue_from_loss(session, loaded, options);
-    guesses = RL_TRY(open_speculation(speculation, options, session));
+    RL_TRY(open_speculation(guesses, speculation, options, session));
     return session;
 }
 
 void ChatModel::unload() {
-    guesses = {};
+    guesses.speculation.reset();
+    for (const auto* second : {&guesses.draft, &guesses.head})
+        if (*second) (*second)->model->unload();
+    if (guesses.draft) guesses.draft->device.backend.reset();
     loaded.model->unload();
     loaded.device.backend.reset();
 }

@@ -417,9 +417,11 @@ Result<int> answer_prompt(const RunOptions& run, const LoadedModel& loaded, Sess
 }
 
 Result<int> run_prompt(RunOptions& run, const Options& options, const Input& input) {
+    run.model.head = run.speculation.head();
     LoadedModel loaded = RL_TRY(inspect_model(run.model));
     const Model& model = *loaded.model;
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), run.sampling.sampler));
+    OpenSpeculation guesses = RL_TRY(inspect_speculation(run.speculation, run.model, model));
     const uint64_t context = RL_TRY(choose_context(loaded, run.model));
     for (const std::string& each : run.sampling.notes) note(each);
     if (run.sampling.grammar) run.sampling.constraint = RL_TRY(make_constraint(model, *run.sampling.grammar));
@@ -437,11 +439,11 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const Input& inp
     }
     RL_TRY(check_prompt(prompt.written.tokens, context));
     note_demo_model(run.model);
-    const uint32_t outputs = run.speculation.outputs();
+    const uint32_t outputs = run.speculation.outputs(model);
     RL_TRY(place_model(loaded, run.model, context, outputs));
     Session session = RL_TRY(open_session(loaded, run.model, context, outputs));
     rescue_from_loss(session, loaded, run.model);
-    const OpenSpeculation guesses = RL_TRY(open_speculation(run.speculation, run.model, session));
+    RL_TRY(open_speculation(guesses, run.speculation, run.model, session));
     run.generate.drafter = guesses.speculation.get();
     say_detail(fmt::format("seed {}", sampler.seed()));
     return answer_prompt(run, loaded, session, sampler, prompt, input);
