@@ -78,6 +78,29 @@ void say_statistics(const LoadedModel& loaded, const Session& session, const Pro
                     loaded.speed.load_seconds, format_bytes(peak_resident())));
 }
 
+void say_methods(const Speculation* speculation) {
+    if (!speculation) return;
+    for (const Speculation::MethodResult& one : speculation->results()) {
+        if (one.rounds == 0) continue;
+        say(fmt::format(
+            "{}: {} of {} guessed tokens were right, in {} rounds, {:.2f} times as fast as one by one{}",
+            one.name, one.accepted, one.proposed, one.rounds, one.gain, one.paused ? "; it rests" : ""));
+    }
+}
+
+Json methods_json(const Speculation* speculation) {
+    Json all = Json::array();
+    if (!speculation) return all;
+    for (const Speculation::MethodResult& one : speculation->results())
+        all.push_back({{"method", one.name},
+                       {"rounds", one.rounds},
+                       {"draft_n", one.proposed},
+                       {"draft_n_accepted", one.accepted},
+                       {"gain", one.gain > 0.0 ? Json(one.gain) : Json(nullptr)},
+                       {"rests", one.paused}});
+    return all;
+}
+
 std::string explain_stop(const Generation& generation, uint64_t context) {
     switch (generation.reason) {
         case StopReason::context_full:

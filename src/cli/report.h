@@ -3,6 +3,7 @@
 
 #include "engine/generate.h"
 #include "host/loaded_model.h"
+#include "speculate/speculation.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -33,6 +34,9 @@ std::string explain_stop(const Generation& generation, uint64_t context);
 
 Json timings_json(const LoadedModel& loaded, const Session& session, const PromptResult& prompt,
                   const Generation& generation);
+// The methods that guessed, and what came of it; null: none did.
+void say_methods(const Speculation* speculation);
+Json methods_json(const Speculation* speculation);
 Json model_json(const LoadedModel& loaded);
 Json device_json(const LoadedModel& loaded);
 

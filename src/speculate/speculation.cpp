@@ -64,8 +64,8 @@ Result<std::vector<Token>> Speculation::propose(std::span<const Token> read, Tok
         const auto start = Clock::now();
         guess = RL_TRY(method.proposer->propose({read, last}, limits_.always ? most : length.tokens, cancel));
         if (guess.empty()) continue;
-        average(method.each,
-                std::chrono::duration<double>(Clock::now() - start).count() / double(guess.size()));
+        guessing_ = std::chrono::duration<double>(Clock::now() - start).count();
+        average(method.each, guessing_ / double(guess.size()));
         last_ = &method;
         return guess;
     }
@@ -82,13 +82,17 @@ void Speculation::tell(const DraftRound& round) {
     last_->result.rounds++;
     last_->result.proposed += round.proposed;
     last_->result.accepted += round.accepted;
+    last_->result.seconds += guessing_ + round.seconds;
 }
 
 std::vector<Speculation::MethodResult> Speculation::results() const {
     std::vector<MethodResult> all;
     for (const Method& method : methods_) {
         all.push_back(method.result);
-        all.back().paused = method.pause > 0;
+        MethodResult& result = all.back();
+        result.paused = method.pause > 0;
+        if (result.seconds > 0.0)
+            result.gain = double(result.accepted + result.rounds) * times_.one() / result.seconds;
     }
     return all;
 }

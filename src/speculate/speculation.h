@@ -50,7 +50,9 @@ public:
     struct MethodResult {
         std::string_view name;
         uint64_t rounds = 0, proposed = 0, accepted = 0;
-        bool paused = false;  // since it did not pay
+        double seconds = 0.0;  // that the guesses and their steps took
+        double gain = 0.0;     // by how much faster the tokens of its rounds came than one by one; 0: unknown
+        bool paused = false;   // since it did not pay
     };
     std::vector<MethodResult> results() const;
 
@@ -69,6 +71,7 @@ private:
     Limits limits_;
     StepTimes times_;
     Method* last_ = nullptr;  // whose guess is being verified
+    double guessing_ = 0.0;   // seconds that it took
 };
 
 }  // namespace redline

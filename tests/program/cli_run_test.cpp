@@ -137,6 +137,30 @@ TEST_CASE("run: --json gives one object, and the same seed the same text") {
     });
 }
 
+TEST_CASE("run: guesses leave the text as it is, and --json says by method what came of them") {
+    const auto written = [](std::vector<std::string> more) {
+        std::vector<std::string> all = {"run", "-m", ring_model(), "-p", "a", "-n", "120", "--temp", "0", "--json",
+                                        "-q",  "--device", "cpu"};
+        all.insert(all.end(), more.begin(), more.end());
+        const Outcome got = redline_(all);
+        REQUIRE(got.code == 0);
+        return parse_json(got.out);
+    };
+    const Json plain = written({}), guessed = written({"--spec-type", "ngram-simple"});
+    CHECK(guessed["text"] == plain["text"]);
+    CHECK(plain["speculation"].empty());
+    REQUIRE(guessed["speculation"].size() == 1);
+    const Json& method = guessed["speculation"][0];
+    CHECK(method["method"] == "ngram-simple");
+    CHECK(method["rounds"] == guessed["timings"]["draft_rounds"]);
+    CHECK(method["draft_n_accepted"] == guessed["timings"]["draft_n_accepted"]);
+    CHECK(method["rounds"] > 0);
+    CHECK(method["gain"].is_number());
+    const Outcome none = redline_({"run", "-m", ring_model(), "-p", "a", "--spec-type", "draft-mtp", "-q"});
+    CHECK(none.code == 1);
+    CHECK(has(none.err, "this file has no MTP head"));
+}
+
 TEST_CASE("run: a full disk is an error, a reader that goes away is not, and Ctrl-C keeps the text") {
     on_each_device([] {
         Launch full = command(greedy({"-p", "a", "-q"}));

@@ -271,6 +271,7 @@ void Talk::say_status() {
 void Talk::show_statistics() {
     const Session& session = conversation_.session();
     if (last_) say_statistics(model_->loaded, session, last_->prompt, last_->generation);
+    say_methods(model_->guesses.speculation.get());
     const size_t turns = conversation_.turns();
     const size_t unread = conversation_.unread();
     say(fmt::format("context: {} of {} tokens, {} turn{}{}", session.position(), session.context(), turns,

@@ -312,6 +312,7 @@ Json describe(const RunOptions& run, const LoadedModel& loaded, const Session& s
                 {"context", session.context()},
                 {"cache_type", cache_type_name(run.model.cache)},
                 {"timings", timings_json(loaded, session, a.prompt, g)},
+                {"speculation", methods_json(run.methods)},
                 {"model", model_json(loaded)},
                 {"device", device_json(loaded)},
                 {"peak_memory", peak_resident()}};
@@ -374,7 +375,10 @@ std::vector<std::string> closing_notes(const RunOptions& run, const LoadedModel&
 
 // One line of figures at a terminal; with -v all statistics, everywhere.
 void say_figures(const RunOptions& run, const LoadedModel& loaded, const Session& session, const Answer& a) {
-    if (voice().verbose) return say_statistics(loaded, session, a.prompt, a.generation);
+    if (voice().verbose) {
+        say_statistics(loaded, session, a.prompt, a.generation);
+        return say_methods(run.methods);
+    }
     if (voice().quiet || run.json || !is_terminal(os::kStandardError)) return;
     const std::string line = figures_line(loaded, a.prompt, a.generation);
     show(voice().colour ? fmt::format("\x1b[2m{}\x1b[0m\n", line) : line + "\n");
@@ -445,6 +449,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const Input& inp
     rescue_from_loss(session, loaded, run.model);
     RL_TRY(open_speculation(guesses, run.speculation, run.model, session));
     run.generate.drafter = guesses.speculation.get();
+    run.methods = guesses.speculation.get();
     say_detail(fmt::format("seed {}", sampler.seed()));
     return answer_prompt(run, loaded, session, sampler, prompt, input);
 }

@@ -24,7 +24,8 @@ struct RunOptions {
     std::string messages;            // a file of a conversation; "-": standard input
     std::string tools;
     GenerateOptions generate;
-    int64_t keep = 0;  // -1: the whole prompt
+    const Speculation* methods = nullptr;  // the drafter of `generate`
+    int64_t keep = 0;                      // -1: the whole prompt
     std::string cache_file;
     bool cache_read_only = false;
     bool display_prompt = false;
