@@ -64,8 +64,10 @@ Result<std::vector<Token>> Speculation::propose(std::span<const Token> read, Tok
         const auto start = Clock::now();
         guess = RL_TRY(method.proposer->propose({read, last}, limits_.always ? most : length.tokens, cancel));
         if (guess.empty()) continue;
-        guessing_ = std::chrono::duration<double>(Clock::now() - start).count();
-        average(method.each, guessing_ / double(guess.size()));
+        // The first guess may have read a whole prompt.
+        const bool first = method.result.rounds == 0;
+        guessing_ = first ? 0.0 : std::chrono::duration<double>(Clock::now() - start).count();
+        if (!first) average(method.each, guessing_ / double(guess.size()));
         last_ = &method;
         return guess;
     }

@@ -139,8 +139,8 @@ TEST_CASE("run: --json gives one object, and the same seed the same text") {
 
 TEST_CASE("run: guesses leave the text as it is, and --json says by method what came of them") {
     const auto written = [](std::vector<std::string> more) {
-        std::vector<std::string> all = {"run", "-m", ring_model(), "-p", "a", "-n", "120", "--temp", "0", "--json",
-                                        "-q",  "--device", "cpu"};
+        std::vector<std::string> all = {"run",    "-m", ring_model(), "-p", "a",        "-n", "120",
+                                        "--temp", "0",  "--json",     "-q", "--device", "cpu"};
         all.insert(all.end(), more.begin(), more.end());
         const Outcome got = redline_(all);
         REQUIRE(got.code == 0);

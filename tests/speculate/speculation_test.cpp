@@ -232,3 +232,29 @@ TEST_CASE("speculation: models with states take back guesses that are right, oft
         }
     }
 }
+
+TEST_CASE("speculation: the first guess of a method, which may have read a prompt, does not count as slow") {
+    class SlowAtFirst : public Proposer {
+    public:
+        std::string_view name() const override { return "slow at first"; }
+        Result<std::vector<Token>> propose(const DraftText&, size_t most, const std::atomic<bool>*) override {
+            if (std::exchange(first_, false)) std::this_thread::sleep_for(std::chrono::milliseconds(80));
+            return std::vector<Token>(most, 1);
+        }
+
+    private:
+        bool first_ = true;
+    };
+    std::vector<std::unique_ptr<Proposer>> methods;
+    methods.push_back(std::make_unique<SlowAtFirst>());
+    Speculation speculation(std::move(methods), {4, false});
+    const std::vector<Token> read = {1, 2, 3};
+    speculation.tell({0, 0, 0.01});
+    for (int round = 0; round < 2; ++round) {
+        const std::vector<Token> guess = must(speculation.propose(read, 4, 4, nullptr));
+        REQUIRE(!guess.empty());
+        speculation.tell({guess.size(), guess.size(), 0.011});
+    }
+    CHECK(speculation.results()[0].rounds == 2);
+    CHECK(speculation.results()[0].gain > 1.0);
+}
