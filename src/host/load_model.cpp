@@ -8,6 +8,7 @@
 #include "host/open_device.h"
 #include "host/quick_tune.h"
 #include "host/tuned.h"
+#include "memory/budget.h"
 
 #include <algorithm>
 #include <chrono>
@@ -57,6 +58,18 @@ static std::vector<std::string> file_notes(const Model& model, const Backend& ba
     return notes;
 }
 
+// A head that was not asked for goes before layers do.
+static Status leave_out_head_without_room(LoadedModel& loaded, const HostOptions& options,
+                                          const SessionOptions& session) {
+    if (options.head != ReadHead::if_any || !loaded.model->has_head()) return {};
+    const DeviceInfo& device = loaded.device.backend->device();
+    const MemoryNeed need = RL_TRY(memory_need(*loaded.model, *loaded.device.backend, session));
+    if (need.total() <= device.memory.bytes) return {};
+    options.notes->note(fmt::format("the model's MTP head is left out: {} are needed with it, {} offers {}",
+                                    format_bytes(need.total()), device.name, device.memory.text()));
+    return loaded.model->leave_out_head();
+}
+
 Status place_model(LoadedModel& loaded, const HostOptions& options, uint64_t context, uint32_t outputs) {
     const auto start = Clock::now();
     if (!loaded.device.backend) RL_TRY(open_for(loaded, options));
@@ -64,7 +77,9 @@ Status place_model(LoadedModel& loaded, const HostOptions& options, uint64_t con
         RL_TRY(check_kernels(loaded, options, context, outputs));
         RL_TRY(quick_tune(loaded, options, context, outputs));
         const DeviceInfo& device = loaded.device.backend->device();
-        RL_TRY(plan_load(loaded, options, session_options(options, device, context, outputs)));
+        const SessionOptions session = session_options(options, device, context, outputs);
+        RL_TRY(leave_out_head_without_room(loaded, options, session));
+        RL_TRY(plan_load(loaded, options, session));
     }
     if (options.second_head && !loaded.split) RL_TRY(options.second_head->place(*loaded.device.backend, {}));
     if (!loaded.split) {

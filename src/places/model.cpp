@@ -92,6 +92,15 @@ Status Model::read(const std::string& arch, uint64_t context, ReadHead head) {
     return {};
 }
 
+Status Model::leave_out_head() {
+    RL_CHECK(!is_head() && !weights_, "the head of {} is left out too late", gguf_->path());
+    WeightList list(*config_);
+    arch_->weights(*config_, list);
+    *resolved_ = RL_TRY(resolve_weights(*gguf_, list));
+    prediction_.reset();
+    return {};
+}
+
 Result<Model> Model::inspect(const std::string& path, uint64_t context, ReadHead head) {
     Model model;
     model.gguf_ = std::make_unique<Gguf>(RL_TRY(Gguf::open(path)));

@@ -72,6 +72,8 @@ public:
 
     // True when it was read with an MTP head.
     bool has_head() const { return prediction_ != nullptr; }
+    // Forgets the head; before place(), of a model that is more than one.
+    Status leave_out_head();
     // True when the file holds nothing but an MTP head.
     bool is_head() const { return has_head() && prediction_ == config_; }
     // The plan of the head, whose caches are behind those of the plan of `text`, with which it shares a

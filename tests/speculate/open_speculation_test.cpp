@@ -91,6 +91,31 @@ TEST_CASE("speculation options: a head guesses where the file has one, alone or 
     check({.type = SpeculationType::draft_mtp}, hybrid.path, {"draft-mtp"});
 }
 
+TEST_CASE("speculation options: a head for which there is no room is left out, unless it was asked for") {
+    const HeadFile file("llama3");
+    const auto need = [&](ReadHead head) {
+        const auto backend = cpu(1);
+        const Model model = must(Model::inspect(file.path, 128, head));
+        EngineOptions options{128, 64, 9, CacheType::f32};
+        options.drafts = 8;
+        return must(memory_need(model, *backend, options)).total();
+    };
+    HostOptions host = host_options(file.path);
+    host.batch = 64;
+    host.memory = (need(ReadHead::no) + need(ReadHead::required)) / 2;
+    Opened opened;
+    must(open({.type = SpeculationType::automatic}, host, opened));
+    CHECK(methods_of(opened) == std::vector<std::string>{"ngram-simple"});
+    CHECK_FALSE(opened.loaded.model->has_head());
+    CHECK(!written(opened).tokens.empty());
+    Opened asked;
+    CHECK_FALSE(open({.type = SpeculationType::draft_mtp}, host, asked).ok());
+    host.memory = need(ReadHead::required);
+    Opened roomy;
+    must(open({.type = SpeculationType::automatic}, host, roomy));
+    CHECK(methods_of(roomy).size() == 2);
+}
+
 TEST_CASE("speculation options: guesses are shorter where layers keep states, unless their length is given") {
     const Model dense = must(Model::inspect(golden("models/llama3.gguf"))),
                 hybrid = must(Model::inspect(golden("models/qwen35.gguf")));
