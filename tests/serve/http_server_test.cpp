@@ -129,6 +129,10 @@ TEST_CASE("http: what is too large is refused before it has come") {
     chunks.send("POST /tokenize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 20; ++i) chunks.send(fmt::format("{:x}\r\n{}\r\n", 10000, std::string(10000, ' ')));
     CHECK(chunks.read().status == 413);
+    // In the form of the path's family.
+    HttpConnection messages(served.port());
+    messages.send("POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 209715200\r\n\r\n");
+    CHECK(read_json(messages.read().body)["error"]["type"] == "request_too_large");
     HttpConnection header(served.port());
     header.send("GET /health HTTP/1.1\r\nHost: x\r\nX-Long: " + std::string(20000, 'a') + "\r\n\r\n");
     CHECK(header.read().status == 431);
@@ -141,6 +145,53 @@ TEST_CASE("http: what is too large is refused before it has come") {
         CHECK_MESSAGE(bad.read().status == 400, text);
     }
     CHECK(http_get(served.port(), "/health").status == 200);
+}
+
+TEST_CASE("http: bodies that are too large together are refused, until some are answered or gone") {
+    Served served({}, with_limits({.body_bytes = 100000, .all_bodies_bytes = 150000}));
+    const auto announce = [&](const std::string& path, size_t bytes, bool head = false) {
+        HttpConnection client(served.port());
+        client.send(
+            fmt::format("POST {} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n",
+                        path, bytes));
+        return client.read(head);
+    };
+    const auto room_for = [&](size_t bytes) { return announce("/tokenize", bytes, true).status == 100; };
+    // An announced body takes no room before it comes.
+    HttpConnection patient(served.port());
+    patient.send("POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
+    const std::string tokens = std::string(90000, ' ') + "{\"content\": \"ab\"}";
+    HttpConnection slow(served.port());
+    slow.send(fmt::format("POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", tokens.size()) +
+              tokens.substr(0, 80000));
+    CHECK(comes_true([&] { return !room_for(70001); }));
+    CHECK(room_for(70000));
+    const HttpGot messages = announce("/v1/messages", 90000);
+    CHECK(messages.status == 503);
+    CHECK(messages.headers.at("retry-after") == "1");
+    CHECK(read_json(messages.body)["error"]["type"] == "overloaded_error");
+    CHECK(mentions(read_json(messages.body)["error"]["message"].get<std::string>(), "150000 bytes together"));
+    CHECK(read_json(announce("/api/chat", 90000).body)["error"].is_string());
+    // In chunks, which do not say how many will come.
+    HttpConnection chunks(served.port());
+    chunks.send("POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 9; ++i) chunks.send(fmt::format("{:x}\r\n{}\r\n", 10000, std::string(10000, ' ')));
+    const HttpGot refused = chunks.read();
+    CHECK(refused.status == 503);
+    CHECK(read_json(refused.body)["error"]["type"] == "unavailable_error");
+    CHECK(room_for(70000));
+    slow.send(tokens.substr(80000));
+    CHECK(slow.read().body == "{\"tokens\":[3,4]}");
+    CHECK(comes_true([&] { return room_for(100000); }));
+    // A request that is being answered counts until the answer has ended, or its client has gone.
+    served.answers.script()->waits = true;
+    {
+        HttpConnection answered(served.port());
+        answered.send(
+            http_text("POST", "/v1/chat/completions", std::string(90000, ' ') + chat_body().dump()));
+        CHECK(comes_true([&] { return !room_for(60000); }));
+    }
+    CHECK(comes_true([&] { return room_for(100000); }));
 }
 
 TEST_CASE("http: a body in chunks is read, and one that waits for a word gets it") {

@@ -170,6 +170,7 @@ int run_serve(const std::vector<std::string>& arguments) {
     if (usage) usage = check_together(serve, settings.options);
     if (!usage) return fail(usage.error(), kUsage);
     serve.http.limits.body_bytes = uint64_t(serve.body_mib) << 20;
+    serve.http.limits.all_bodies_bytes = uint64_t(std::max(serve.all_bodies_mib, serve.body_mib)) << 20;
     serve.http.note = [](const std::string& text) { say(text); };
     // Each connection is one; many systems begin with 1024.
     os::raise_open_files();

@@ -44,6 +44,10 @@ void add_server_options(Options& options, ServeOptions& serve) {
     options.number("--drain-seconds", "how long answers may go on once the server is told to end",
                    serve.drain_seconds, 0, 86400);
     options.number("--body-limit", "MiB of a request at most", serve.body_mib, 1, 4096);
+    options.number("--body-memory",
+                   "MiB of all requests that are being received or answered, at least --body-limit; more "
+                   "are told to come back later",
+                   serve.all_bodies_mib, 1, 1 << 20);
     options.name(
         "--cache-dir", "DIR",
         "sequences of tokens that were read stay in this folder where memory has no room for them, and "

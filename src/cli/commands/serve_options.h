@@ -20,7 +20,7 @@ struct ServeOptions {
     std::string alias;
     serve::SchedulerOptions scheduler;
     int64_t drain_seconds = 30;
-    int64_t body_mib = 64;
+    int64_t body_mib = 64, all_bodies_mib = 1024;
     size_t reasoning_fields = 0;
     std::string log_file;
     bool log_json = false;

@@ -13,12 +13,12 @@ std::optional<HttpReply> ApiServer::Entrance::admit(const HttpRequest& head) {
 
 void ApiServer::Entrance::handle(std::shared_ptr<Exchange> exchange) {
     Router* const router = router_.load();
-    if (!router) return exchange->reply(refuse(503, "the model is being loaded"));
+    if (!router) return exchange->reply(refuse(503, "the model is being loaded", exchange->request().path));
     router->handle(std::move(exchange));
 }
 
-HttpReply ApiServer::Entrance::refuse(int status, const std::string& message) {
-    return loading_.refuse(status, message);
+HttpReply ApiServer::Entrance::refuse(int status, const std::string& message, std::string_view path) {
+    return loading_.refuse(status, message, path);
 }
 
 Result<std::unique_ptr<ApiServer>> ApiServer::listen(const HttpOptions& options,

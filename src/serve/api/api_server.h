@@ -40,7 +40,7 @@ private:
 
         std::optional<HttpReply> admit(const HttpRequest& head) override;
         void handle(std::shared_ptr<Exchange> exchange) override;
-        HttpReply refuse(int status, const std::string& message) override;
+        HttpReply refuse(int status, const std::string& message, std::string_view path) override;
 
     private:
         Router loading_;

@@ -10,8 +10,11 @@ namespace {
 // The exchange as handlers see it: whatever it is told takes place on the network's thread.
 class Visit final : public Exchange {
 public:
-    Visit(std::shared_ptr<Connection> connection, uint64_t serial, HttpRequest request)
-        : connection_(std::move(connection)), serial_(serial), request_(std::move(request)) {}
+    Visit(std::shared_ptr<Connection> connection, uint64_t serial, HttpRequest request, BodyShare share)
+        : connection_(std::move(connection)),
+          serial_(serial),
+          share_(std::move(share)),
+          request_(std::move(request)) {}
     // Behind all that it was told before, by any thread.
     ~Visit() override {
         connection_->core().post([c = connection_, serial = serial_] { c->abandoned(serial); });
@@ -63,6 +66,7 @@ private:
 
     std::shared_ptr<Connection> connection_;
     const uint64_t serial_;
+    const BodyShare share_;
     const HttpRequest request_;
 };
 
@@ -148,7 +152,7 @@ void Connection::expired() {
 
 void Connection::read_request() {
     state_ = State::idle;
-    completed_ = begun_ = false;
+    completed_ = begun_ = bodiless_ = false;
     access_ = {};
     stream_.reset();
     ping_.clear();
@@ -180,11 +184,30 @@ void Connection::got_head(Fault fault) {
     if (fault == beast_http::error::header_limit)
         return refuse(
             431, fmt::format("the header of the request has more than {} bytes", core_->limits.header_bytes));
-    if (fault == beast_http::error::body_limit)
+    if (fault == beast_http::error::body_limit) {
+        take_head();
         return refuse(
             413, fmt::format("the body of the request has more than {} bytes", core_->limits.body_bytes));
+    }
     if (is_malformed(fault)) return refuse(400, fmt::format("the request is no HTTP: {}", fault.message()));
     if (fault) return close();
+    take_head();
+    since_ = std::chrono::steady_clock::now();
+    if (std::optional<HttpReply> refusal = core_->handler.admit(request_)) {
+        keeps_ = keeps_ && parser_->is_done();
+        state_ = State::working;
+        return reply(serial_, std::move(*refusal));
+    }
+    if (parser_->is_done()) return begin_exchange();
+    if (!has_room_for(parser_->content_length().value_or(0))) return;
+    if (same_name(request_.header("Expect"), "100-continue")) push("HTTP/1.1 100 Continue\r\n\r\n");
+    state_ = State::body;
+    body_mark_ = 0;
+    set_deadline(core_->limits.body);
+    read_body();
+}
+
+void Connection::take_head() {
     const auto& head = parser_->get();
     keeps_ = keeps_ && head.keep_alive() && !core_->stopping;
     old_ = head.version() < 11;
@@ -203,18 +226,18 @@ void Connection::got_head(Fault fault) {
     access_.method = request_.method;
     access_.path = request_.path;
     access_.id = request_.id = request_id(request_.header("X-Request-Id"));
-    since_ = std::chrono::steady_clock::now();
-    if (std::optional<HttpReply> refusal = core_->handler.admit(request_)) {
-        keeps_ = keeps_ && parser_->is_done();
-        state_ = State::working;
-        return reply(serial_, std::move(*refusal));
-    }
-    if (parser_->is_done()) return begin_exchange();
-    if (same_name(request_.header("Expect"), "100-continue")) push("HTTP/1.1 100 Continue\r\n\r\n");
-    state_ = State::body;
-    body_mark_ = 0;
-    set_deadline(core_->limits.body);
-    read_body();
+}
+
+// False: the bodies of all requests and so many bytes more would be too large together, and this request is
+// refused. Its announced length is not counted before it comes, or requests that never come would keep others
+// out.
+bool Connection::has_room_for(uint64_t bytes) {
+    const uint64_t most = core_->limits.all_bodies_bytes;
+    if (core_->body_bytes + bytes <= most) return true;
+    refuse(503, fmt::format("the bodies of all requests would have more than {} bytes together; try again "
+                            "when some are answered",
+                            most));
+    return false;
 }
 
 void Connection::read_body() {
@@ -230,8 +253,10 @@ void Connection::got_body(Fault fault) {
     if (is_malformed(fault))
         return refuse(400, fmt::format("the body of the request is no HTTP: {}", fault.message()));
     if (fault) return close();
+    const uint64_t have = parser_->get().body().size();
+    body_share_.set(have);
+    if (!has_room_for(0)) return;
     if (!parser_->is_done()) {
-        const uint64_t have = parser_->get().body().size();
         if (have >= body_mark_ + kBodyStep) {
             body_mark_ = have;
             set_deadline(core_->limits.body);
@@ -246,11 +271,12 @@ void Connection::begin_exchange() {
     state_ = State::working;
     arm();
     const uint64_t serial = serial_;
-    const auto visit = std::make_shared<Visit>(shared_from_this(), serial, std::move(request_));
+    const auto visit =
+        std::make_shared<Visit>(shared_from_this(), serial, std::move(request_), std::move(body_share_));
     try {
         core_->handler.handle(visit);
     } catch (const std::exception& problem) {
-        reply(serial, core_->handler.refuse(500, problem.what()));
+        reply(serial, core_->handler.refuse(500, problem.what(), access_.path));
     }
     if (state_ == State::working && serial == serial_) watch();
 }
@@ -290,7 +316,9 @@ void Connection::refuse(int status, const std::string& message) {
     keeps_ = false;
     state_ = State::working;
     if (access_.id.empty()) access_.id = request_id({});
-    reply(serial_, core_->handler.refuse(status, message));
+    std::string().swap(parser_->get().body());
+    body_share_.set(0);
+    reply(serial_, core_->handler.refuse(status, message, access_.path));
 }
 
 void Connection::cut() {
@@ -373,7 +401,7 @@ void Connection::count_tokens(uint64_t serial, uint64_t prompt, uint64_t generat
 void Connection::abandoned(uint64_t serial) {
     if (serial != serial_ || state_ != State::working) return;
     if (begun_) return cut();
-    reply(serial, core_->handler.refuse(500, "the request was dropped without an answer"));
+    reply(serial, core_->handler.refuse(500, "the request was dropped without an answer", access_.path));
 }
 
 void Connection::complete() {

@@ -13,10 +13,12 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include <atomic>
 #include <ctime>
 #include <list>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include <sys/socket.h>
 
@@ -28,6 +30,23 @@ using asio::ip::tcp;
 using Fault = boost::system::error_code;
 
 class Connection;
+
+// The bytes of one body in a sum over all of them, until this ends.
+class BodyShare {
+public:
+    explicit BodyShare(std::atomic<uint64_t>& sum) : sum_(&sum) {}
+    BodyShare(BodyShare&& other) noexcept : sum_(other.sum_), bytes_(std::exchange(other.bytes_, 0)) {}
+    ~BodyShare() { set(0); }
+    // Returns the sum with it. Fewer bytes than before subtract, as the numbers wrap around.
+    uint64_t set(uint64_t bytes) {
+        const uint64_t more = bytes - std::exchange(bytes_, bytes);
+        return sum_->fetch_add(more) + more;
+    }
+
+private:
+    std::atomic<uint64_t>* sum_;
+    uint64_t bytes_ = 0;
+};
 
 class HttpCore : public std::enable_shared_from_this<HttpCore> {
 public:
@@ -57,6 +76,7 @@ public:
     std::string host;
     uint16_t port = 0;
     std::atomic<uint64_t> open = 0;
+    std::atomic<uint64_t> body_bytes = 0;  // of all requests that are being received or answered
     bool stopping = false;
 
 private:
@@ -108,6 +128,8 @@ private:
     void read_request();
     void read_head();
     void got_head(Fault fault);
+    void take_head();
+    bool has_room_for(uint64_t bytes);
     void read_body();
     void got_body(Fault fault);
     void begin_exchange();
@@ -138,6 +160,7 @@ private:
     boost::beast::flat_buffer buffer_;
     std::optional<beast_http::request_parser<beast_http::string_body>> parser_;
     HttpRequest request_;
+    BodyShare body_share_{core_->body_bytes};
     uint64_t body_mark_ = 0;    // bytes of the body at its last progress
     bool keeps_ = true;         // the connection serves another request
     bool old_ = false;          // HTTP/1.0, which knows no chunks

@@ -65,8 +65,9 @@ public:
     virtual std::optional<HttpReply> admit(const HttpRequest& head) = 0;
     // Called on the thread of the network, and has to return at once.
     virtual void handle(std::shared_ptr<Exchange> exchange) = 0;
-    // The answer to what never became a request: a header that is too long, a body that is too large.
-    virtual HttpReply refuse(int status, const std::string& message) = 0;
+    // The answer to what never became a request: a header that is too long, a body that is too large. The
+    // path is empty where it is not known.
+    virtual HttpReply refuse(int status, const std::string& message, std::string_view path) = 0;
 };
 
 // "text" with %20 and the like decoded.

@@ -203,7 +203,7 @@ std::optional<HttpReply> Router::admit(const HttpRequest& head) {
 
 void Router::handle(std::shared_ptr<Exchange> exchange) {
     const Route* route = find(exchange->request());
-    if (!route) return exchange->reply(refuse(404, "there is nothing here"));
+    if (!route) return exchange->reply(refuse(404, "there is nothing here", exchange->request().path));
     if (std::vector<HttpHeader> headers = shared_headers(exchange->request()); !headers.empty())
         exchange = std::make_shared<WithHeaders>(std::move(exchange), std::move(headers));
     if (route->at_once) return answer_route(route->family, exchange, route->handler);
@@ -211,8 +211,8 @@ void Router::handle(std::shared_ptr<Exchange> exchange) {
         [route, exchange = std::move(exchange)] { answer_route(route->family, exchange, route->handler); });
 }
 
-HttpReply Router::refuse(int status, const std::string& message) {
-    return problem_reply(Family::openai, {.status = status, .message = message});
+HttpReply Router::refuse(int status, const std::string& message, std::string_view path) {
+    return problem_reply(family_of(path), {.status = status, .message = message});
 }
 
 }  // namespace redline::serve

@@ -46,7 +46,7 @@ public:
 
     std::optional<HttpReply> admit(const HttpRequest& head) override;
     void handle(std::shared_ptr<Exchange> exchange) override;
-    HttpReply refuse(int status, const std::string& message) override;
+    HttpReply refuse(int status, const std::string& message, std::string_view path) override;
 
 private:
     const Route* find(const HttpRequest& request, std::set<std::string>* methods = nullptr) const;

@@ -15,6 +15,7 @@ namespace redline::serve {
 struct HttpLimits {
     uint32_t header_bytes = 32 << 10;
     uint64_t body_bytes = uint64_t(64) << 20;
+    uint64_t all_bodies_bytes = uint64_t(1) << 30;  // of requests being received or answered, together
     uint32_t connections = 8192;             // the one idle the longest makes room; with none, new ones wait
     uint64_t unread_bytes = 4 << 20;         // of a stream that the client does not read; more cuts it
     std::chrono::milliseconds idle{75000};   // between requests
