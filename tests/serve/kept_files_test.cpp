@@ -40,7 +40,7 @@ public:
 
     std::unique_ptr<Serving> start(bool with_folder = true) {
         SchedulerOptions options = serve_options(2, 700);
-        if (with_folder) options.cache_folder = {folder, most_bytes};
+        if (with_folder) options.cache_folder = {folder, most_bytes, read};
         options.kept = kept;
         HostOptions host = serving_host(golden("models/" + name + ".gguf"));
         host.cache = cache;
@@ -64,8 +64,22 @@ public:
     const std::string folder;
     NotesKept notes;
     uint64_t most_bytes = uint64_t(1) << 30;
+    std::function<void(const std::string&, const std::atomic<bool>&)> read = {};
     std::optional<uint32_t> kept = {};
     CacheType cache = CacheType::f32;
+};
+
+// A disk that gives nothing until it is told to, or the read is cancelled.
+struct SlowDisk {
+    std::atomic<bool> gives = false;
+    std::atomic<int> reads = 0;
+
+    auto read() {
+        return [this](const std::string&, const std::atomic<bool>& cancel) {
+            ++reads;
+            while (!gives && !cancel) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        };
+    }
 };
 
 struct Answered {
@@ -276,4 +290,62 @@ TEST_CASE("kept files: a disk that takes nothing is said once, and the server go
     one->scheduler->stop();
     REQUIRE(kept.notes.all().size() == 1);
     CHECK(says(kept.notes.all()[0], kept.folder));
+}
+
+TEST_CASE("kept files: answers go on while a file is read, and requests that need no file pass by") {
+    for (const char* name : {"llama3", "qwen35"}) {
+        CAPTURE(name);
+        Kept kept(name);
+        SlowDisk disk;
+        kept.read = disk.read();
+        Answered before;
+        {
+            const auto one = kept.start();
+            before = answered(*one, prompt_of(*one, 1));
+        }
+        const auto one = kept.start();
+        const std::vector<Token> prompt = prompt_of(*one, 1);
+        Asked running, reader, same;
+        ask(*one->scheduler, running, seeded_request(prompt_of(*one, 2, 40), 600, 1));
+        for (Asked* each : {&reader, &same}) {
+            AnswerRequest request = request_of(prompt, 12);
+            request.ignore_eos = true;
+            ask(*one->scheduler, *each, std::move(request));
+        }
+        wait_until([&] { return disk.reads == 1; });
+        const uint64_t then = running.pieces;
+        wait_until([&] { return running.pieces >= then + 20 || running.is_over(); });
+        CHECK(running.end().problem.ok());
+        CHECK(running.tokens.size() == 600);
+        CHECK(answered(*one, prompt_of(*one, 3)).cached == 0);
+        CHECK_FALSE(reader.is_over());
+        CHECK(reader.pieces + same.pieces == 0);
+        disk.gives = true;
+        for (Asked* each : {&reader, &same}) {
+            CHECK(each->end().cost.cached_tokens == 299);
+            CHECK(each->tokens == before.tokens);
+        }
+        CHECK(disk.reads == 1);
+    }
+}
+
+TEST_CASE(
+    "kept files: a request that is cancelled while its file is read ends at once, as all do at the end") {
+    Kept kept;
+    SlowDisk disk;
+    kept.read = disk.read();
+    {
+        const auto one = kept.start();
+        answered(*one, prompt_of(*one, 1));
+    }
+    const auto one = kept.start();
+    Asked cancelled, last;
+    ask(*one->scheduler, cancelled, request_of(prompt_of(*one, 1), 12));
+    wait_until([&] { return disk.reads == 1; });
+    cancelled.submission.ticket->cancel();
+    CHECK(cancelled.end().reason == StopReason::cancelled);
+    ask(*one->scheduler, last, request_of(prompt_of(*one, 1), 12));
+    one->scheduler->stop();
+    CHECK(last.end().reason == StopReason::cancelled);
+    CHECK(kept.files().size() == 1);
 }

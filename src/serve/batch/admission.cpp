@@ -23,8 +23,9 @@ uint64_t Scheduler::Loop::kept_pages() const {
     return pages.all - pages.free - engine_->pages_of(running);
 }
 
-// First come, first served; only those that wait for a common beginning let others pass.
+// First come, first served; only those that wait for a common beginning, or for a file, let others pass.
 void Scheduler::Loop::admit() {
+    take_file();
     for (size_t i = 0; i < waiting_.size() && running_.size() < options_.parallel;) {
         Request& request = *waiting_[i];
         const Source source = source_for(request);
@@ -33,9 +34,13 @@ void Scheduler::Loop::admit() {
             continue;
         }
         if (!has_room(request, source)) return;
-        const Source best = with_files(request, source);
-        start(take_waiting(waiting_.begin() + ptrdiff_t(i)), best);
+        if (awaits_file(request, source)) {
+            ++i;
+            continue;
+        }
+        start(take_waiting(waiting_.begin() + ptrdiff_t(i)), source);
     }
+    if (running_.empty()) wait_for_file();
 }
 
 // The sequence that serves most of the request's text.

@@ -10,6 +10,8 @@ namespace {
 
 // Tokens that a file has to save, and the share of its tokens, as all of them are restored.
 constexpr uint64_t kWorthRestoring = 32, kShare = 8;
+// How often a scheduler that only waits for a file looks for requests that were cancelled.
+constexpr std::chrono::milliseconds kLook(50);
 
 }  // namespace
 
@@ -41,6 +43,7 @@ void Scheduler::Loop::store(const Sequence& sequence) {
 // At the end of the scheduler, for the next one: those used last, as many as the folder may have.
 void Scheduler::Loop::store_all() {
     if (!files_) return;
+    files_->stop_reading();
     std::vector<const Sequence*> chosen;
     uint64_t bytes = 0;
     for (auto at = kept_->all().rbegin(); at != kept_->all().rend(); ++at) {
@@ -55,15 +58,43 @@ void Scheduler::Loop::store_all() {
     files_->wait();
 }
 
-// The source, or a better one of a file, whose sequence is then kept.
-Scheduler::Loop::Source Scheduler::Loop::with_files(const Request& request, const Source& source) {
-    if (!files_ || !request.cached() || *options_.kept == 0) return source;
+// True while a file is read that serves the request better than the source, so that others go on meanwhile.
+// The file's sequence is then kept, and is the request's source. Where another file is being read, the
+// request waits for that one, too.
+bool Scheduler::Loop::awaits_file(Request& request, const Source& source) {
+    if (!files_ || !request.cached() || *options_.kept == 0 || request.had_file) return false;
+    if (request.awaits_file && files_->is_busy()) return true;
+    request.awaits_file = false;
     const KeptFiles::Match match = files_->find(request.text());
-    if (match.tokens < source.tokens + std::max(kWorthRestoring, match.all / kShare)) return source;
+    if (match.tokens < source.tokens + std::max(kWorthRestoring, match.all / kShare)) return false;
     const uint64_t pages = pages_for(match.all) + running_.size() + 1;
-    if (engine_->pages().all > 0 && pages > engine_->pages().free + kept_pages()) return source;
-    restore(match);
-    return source_for(request);
+    if (engine_->pages().all > 0 && pages > engine_->pages().free + kept_pages()) return false;
+    request.awaits_file = true;
+    if (files_->is_busy()) return true;
+    file_reader_ = request.number;
+    files_->read(match, [this] {
+        const std::lock_guard lock(mutex_);
+        wake_.notify_one();
+    });
+    return true;
+}
+
+// Restores the sequence of a file that is in memory now, if its request still waits.
+void Scheduler::Loop::take_file() {
+    const std::optional<KeptFiles::Match> match = files_ ? files_->take_read() : std::nullopt;
+    if (!match) return;
+    const auto reader = std::ranges::find_if(
+        waiting_, [this](const auto& request) { return request->number == file_reader_; });
+    if (reader == waiting_.end()) return;
+    (*reader)->had_file = true;
+    restore(*match);
+}
+
+// Where nothing runs: until the file is in memory, or another request comes.
+void Scheduler::Loop::wait_for_file() {
+    if (!files_ || !files_->is_busy()) return;
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, kLook, [this] { return !submitted_.empty() || !files_->is_reading(); });
 }
 
 void Scheduler::Loop::restore(const KeptFiles::Match& match) {

@@ -39,6 +39,19 @@ std::vector<Entry> entries_of(const std::string& folder) {
     return all;
 }
 
+// Reads all of a file. An error is met again, and said, by whoever uses the file.
+void read_through(const std::string& path, const std::atomic<bool>& cancel) {
+    constexpr uint64_t kPiece = uint64_t(4) << 20;
+    const Result<File> file = File::open(path);
+    if (!file) return;
+    const uint64_t size = file.value().size();
+    std::vector<std::byte> piece(std::min(kPiece, size));
+    for (uint64_t at = 0; at < size && !cancel; at += piece.size()) {
+        const uint64_t bytes = std::min<uint64_t>(piece.size(), size - at);
+        if (!file.value().read(at, std::span(piece).first(bytes))) return;
+    }
+}
+
 int64_t ticks(fs::file_time_type time) {
     return int64_t(time.time_since_epoch().count());
 }
@@ -66,10 +79,13 @@ Result<std::unique_ptr<KeptFiles>> KeptFiles::open(CacheFolder folder, std::stri
 
 KeptFiles::KeptFiles(CacheFolder folder, std::string key, bool rewinds, Notes& notes)
     : folder_(std::move(folder)), key_(std::move(key)), rewinds_(rewinds), notes_(notes) {
+    if (!folder_.read) folder_.read = read_through;
     writer_ = std::thread([this] { run(); });
+    reader_ = std::thread([this] { run_reads(); });
 }
 
 KeptFiles::~KeptFiles() {
+    stop_reading();
     {
         const std::lock_guard lock(mutex_);
         ends_ = true;
@@ -121,6 +137,58 @@ KeptFiles::Match KeptFiles::find(std::span<const Token> prompt) {
         if (served > best.tokens) best = {name, served, tokens.size()};
     }
     return best;
+}
+
+void KeptFiles::read(const Match& match, std::function<void()> done) {
+    const std::lock_guard lock(mutex_);
+    reading_ = match;
+    in_memory_ = false;
+    read_done_ = std::move(done);
+    wake_reader_.notify_one();
+}
+
+bool KeptFiles::is_busy() const {
+    const std::lock_guard lock(mutex_);
+    return reading_.has_value();
+}
+
+bool KeptFiles::is_reading() const {
+    const std::lock_guard lock(mutex_);
+    return reading_ && !in_memory_;
+}
+
+std::optional<KeptFiles::Match> KeptFiles::take_read() {
+    const std::lock_guard lock(mutex_);
+    if (!in_memory_) return {};
+    in_memory_ = false;
+    return std::exchange(reading_, {});
+}
+
+void KeptFiles::stop_reading() {
+    if (!reader_.joinable()) return;
+    {
+        const std::lock_guard lock(mutex_);
+        cancel_reading_ = true;
+        wake_reader_.notify_one();
+    }
+    reader_.join();
+}
+
+void KeptFiles::run_reads() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        wake_reader_.wait(lock, [this] { return cancel_reading_ || (reading_ && !in_memory_); });
+        if (cancel_reading_) return;
+        const std::string file = path(*reading_);
+        lock.unlock();
+        folder_.read(file, cancel_reading_);
+        lock.lock();
+        in_memory_ = true;
+        const std::function<void()> done = std::move(read_done_);
+        lock.unlock();
+        done();
+        lock.lock();
+    }
 }
 
 void KeptFiles::used(const Match& match) {

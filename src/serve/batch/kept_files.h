@@ -7,11 +7,14 @@
 #include "host/notes.h"
 #include "text/tokens/vocabulary.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -22,18 +25,22 @@ namespace redline::serve {
 struct CacheFolder {
     std::string path;                         // empty: there is none
     uint64_t most_bytes = uint64_t(4) << 30;  // of all files; those used least recently go first
+    // Brings a file into the system's memory, in a thread for this; empty: by reading it. Tests have a disk
+    // here that is as slow as they like.
+    std::function<void(const std::string& file, const std::atomic<bool>& cancel)> read = {};
 };
 
 // Makes the folder, for its user alone, where it is not there, and tries to write to it.
 Status prepare_cache_folder(const std::string& path);
 
-// Files are written by a thread, as a disk takes seconds for gigabytes: what waits for it is limited.
+// Files are written by a thread, and read by another, as a disk takes seconds for gigabytes: what waits to be
+// written is limited, and one file is read at a time.
 class KeptFiles {
 public:
     // `rewinds`: a sequence serves all beginnings of its tokens, not only the whole of it.
     static Result<std::unique_ptr<KeptFiles>> open(CacheFolder folder, std::string key, bool rewinds,
                                                    Notes& notes);
-    // Writes what waits.
+    // Writes what waits, and cancels what is read.
     ~KeptFiles();
     KeptFiles(const KeptFiles&) = delete;
 
@@ -45,6 +52,17 @@ public:
     // Files of other servers are found, too.
     Match find(std::span<const Token> prompt);
     std::string path(const Match& match) const { return folder_.path + "/" + match.name; }
+    // Begins to read a file, so that it is in the system's memory when its sequence is restored: then that
+    // takes as long as copying it. `done` is called on the thread that reads. Only while none is being read.
+    void read(const Match& match, std::function<void()> done);
+    // True from read() until take_read() has returned the file.
+    bool is_busy() const;
+    // True while the file is not in memory yet.
+    bool is_reading() const;
+    // The file that is in memory now, once.
+    std::optional<Match> take_read();
+    // Returns when none is read any more; a read that goes on is cancelled.
+    void stop_reading();
     // The file counts as used last.
     void used(const Match& match);
     // Removes a file that cannot be used, and says why.
@@ -69,13 +87,14 @@ private:
     KeptFiles(CacheFolder folder, std::string key, bool rewinds, Notes& notes);
     void look();
     void run();
+    void run_reads();
     Status write_now(const Job& job);
     void make_room(uint64_t bytes) const;
     void remove_covered(const Job& job);
     bool covers(std::span<const Token> longer, std::span<const Token> shorter) const;
     void say_once(bool& said, const std::string& text);
 
-    const CacheFolder folder_;
+    CacheFolder folder_;
     const std::string key_;
     const bool rewinds_;
     Notes& notes_;
@@ -83,11 +102,15 @@ private:
     bool said_damaged_ = false, said_unwritten_ = false;
 
     mutable std::mutex mutex_;  // guards what follows
-    std::condition_variable wake_, written_;
+    std::condition_variable wake_, written_, wake_reader_;
     std::map<std::string, std::vector<Token>> files_;  // by name
     std::deque<Job> jobs_;                             // the first is being written
     bool ends_ = false;
-    std::thread writer_;
+    std::optional<Match> reading_;  // until it is taken
+    bool in_memory_ = false;        // reading_ is
+    std::function<void()> read_done_;
+    std::atomic<bool> cancel_reading_ = false;
+    std::thread writer_, reader_;
 };
 
 }  // namespace redline::serve

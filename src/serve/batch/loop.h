@@ -89,7 +89,9 @@ private:
     Status open_files();
     void store(const Sequence& sequence);
     void store_all();
-    Source with_files(const Request& request, const Source& source);
+    bool awaits_file(Request& request, const Source& source);
+    void take_file();
+    void wait_for_file();
     void restore(const KeptFiles::Match& match);
     uint64_t kept_pages() const;
 
@@ -125,6 +127,7 @@ private:
     std::vector<std::unique_ptr<Request>> running_;
     std::optional<KeptSequences> kept_;
     std::unique_ptr<KeptFiles> files_;  // null: there is no folder for them
+    uint64_t file_reader_ = 0;          // the number of the request that a file is read for
     // Read beside a seeded request that would be alone in its step; it holds a page between steps.
     std::optional<Sequence> padding_;
     PromptPace pace_;      // where steps mix

@@ -60,6 +60,8 @@ public:
     std::vector<uint64_t> marks;
     // The number of a request that reads a beginning of this one's text, and how far it has to be; 0: none.
     uint64_t awaited = 0, awaited_tokens = 0;
+    bool awaits_file = false;  // one that serves this request is being read, or waits to be
+    bool had_file = false;     // it was read for this request, and is not again
 
 private:
     Request(const Model& model, AnswerRequest asked, Sampler sampler);
