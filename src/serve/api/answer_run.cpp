@@ -99,6 +99,7 @@ Status AnswerRun::submit(Service& service, const PreparedPrompt& prompt, const W
     std::vector<AnswerRequest> requests;
     for (size_t i = 0; i < states_.size(); ++i)
         requests.push_back(RL_TRY(request(service, prompt, wishes, i)));
+    exchange_->count_tokens(prompt_tokens_, 0);  // for a client that goes before the first piece
     std::vector<std::shared_ptr<AnswerTicket>> tickets;
     for (AnswerRequest& each : requests) {
         Submission given = service.answers.submit(std::move(each));
