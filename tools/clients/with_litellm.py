@@ -33,16 +33,21 @@ def streamed(provider):
 
 def tools(provider):
     wish = {"tools": [WEATHER], "max_tokens": 100, "provider": provider}
-    if provider != "ollama_chat":  # whose protocol cannot insist on a call
+    insists = provider != "ollama_chat"  # whose protocol can neither insist on a call nor forbid one
+    if insists:
         wish["tool_choice"] = "required"
     message = complete(ASK_WEATHER, **wish).choices[0].message
-    if not message.tool_calls and provider == "ollama_chat":
+    if not message.tool_calls and not insists:
         return "no call: " + message.content
     call = message.tool_calls[0]
     assert call.function.name == "get_weather" and json.loads(call.function.arguments)["city"], message
     talk = ASK_WEATHER + [message.model_dump(exclude_none=True),
                           {"role": "tool", "tool_call_id": call.id, "content": "sunny, 21 degrees"}]
-    wish.update(tool_choice="none", max_tokens=24)
+    wish["max_tokens"] = 24
+    if insists:
+        wish["tool_choice"] = "none"
+    else:
+        del wish["tools"]
     again = complete(talk, **wish).choices[0]
     assert again.message.content, again
     return again.message.content
