@@ -136,10 +136,15 @@ Options declare(BenchOptions& bench) {
                    "read so many tokens one by one, once with replayed steps and once with steps that are "
                    "launched anew, and compare the logits of each; 0: do not",
                    bench.soak, 0, kMostContext);
+    options.name("--spec", "FILE",
+                 "go on from the text of this file, once token by token and once with the guesses of "
+                 "--spec-type, and tell how many of them were accepted",
+                 bench.spec_file);
     options.choice("-o --output", {"md", "json", "csv", "jsonl"}, "form of the report (default: md)",
                    [&bench](size_t index) { bench.format = BenchFormat(index); });
     options.common("form of the report");
     options.flag("--json", "the same as -o json", [&bench] { bench.format = BenchFormat::json; });
+    add_speculation_options(options, bench.speculation);
     add_device_options(options, bench.common);
     add_voice_options(options);
     options.example("redline bench -m model.gguf");
@@ -148,6 +153,7 @@ Options declare(BenchOptions& bench) {
     options.example("redline bench -m model.gguf --ops");
     options.example("redline bench --ops --device vulkan");
     options.example("redline bench -m model.gguf --soak 5000");
+    options.example("redline bench -m model.gguf --spec text.txt -n 256 --spec-type ngram-simple");
     options.remark(
         "A figure is given only when the logits at the end are finite, differ from each other, and are the "
         "same in all repetitions. GB/s counts the weights and the cache that a test has to read; the peak is "
@@ -279,6 +285,12 @@ private:
                     note_demo_model(model);
                     const LoadedModel loaded = RL_TRY(load_model(model));
                     const int code = RL_TRY(bench_soak(loaded, options_, interrupts_));
+                    if (code != kDone) return code;
+                    continue;
+                }
+                if (!options_.spec_file.empty()) {
+                    note_demo_model(model);
+                    const int code = RL_TRY(bench_spec(model, options_, interrupts_));
                     if (code != kDone) return code;
                     continue;
                 }
@@ -457,6 +469,29 @@ private:
     std::set<std::string> tuned_;  // variants of kernels that were measured
 };
 
+// The options of speculation are for --spec alone, which has a text, and steps of one size.
+Status check_spec(const Options& options, BenchOptions& bench) {
+    if (bench.spec_file.empty()) {
+        for (const std::string_view name : {"--spec-type", "--spec-draft-model", "--spec-draft-n-max"})
+            if (options.given(name)) return error("{} wants a text: --spec FILE names one", name);
+        return {};
+    }
+    for (const std::string_view name : {"--n-prompt", "--prompt-gen", "--n-depth", "--batch-size",
+                                        "--devices", "--ops", "--rows", "--soak"})
+        if (options.given(name)) return error("{} means nothing with --spec: leave it out", name);
+    if (bench.format == BenchFormat::csv)
+        return error("-o csv is for tables of tests: with --spec use md, json or jsonl");
+    if (bench.generations.size() != 1 || bench.generations[0] < 2)
+        return error("--spec takes one number of tokens, -n, and at least 2");
+    if (bench.caches.size() > 1) return error("--spec takes one cache type");
+    if (!options.given("--spec-type") && bench.speculation.draft_model.empty())
+        bench.speculation.type = SpeculationType::automatic;
+    RL_TRY(settle(bench.speculation));
+    if (bench.speculation.type == SpeculationType::none)
+        return error("--spec compares with no speculation: --spec-type none leaves nothing to compare");
+    return {};
+}
+
 // A flag that a kind of run has no use for is refused: who gives it expects something of it.
 Status check_kind(const Options& options, const BenchOptions& bench) {
     for (const std::string_view name : {"--device", "--gpu-layers", "--n-gpu-layers", "--main-gpu",
@@ -499,6 +534,7 @@ int run_bench(const std::vector<std::string>& arguments) {
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     Status usage = settle_device(bench.common);
     if (usage) usage = check_kind(options, bench);
+    if (usage) usage = check_spec(options, bench);
     if (!usage) return fail(usage.error(), kUsage);
     if (!bench.ops || !bench.models.empty()) {
         if (bench.models.empty()) bench.models.emplace_back();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/options/model_options.h"
+#include "cli/options/speculation_options.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 
@@ -23,8 +24,10 @@ struct BenchOptions {
     bool warmup = true;
     bool devices = false;  // every one that can be used
     bool ops = false;
-    bool by_rows = false;  // a table of steps by their rows
-    uint64_t soak = 0;     // steps
+    bool by_rows = false;   // a table of steps by their rows
+    uint64_t soak = 0;      // steps
+    std::string spec_file;  // a text to go on from, with guesses and without
+    SpeculationOptions speculation;
     BenchFormat format = BenchFormat::md;
     ModelOptions common;  // device, level, fusing
 
@@ -102,6 +105,9 @@ Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options);
 Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts);
 // Compares replayed steps with such as are launched one by one.
 Result<int> bench_soak(const LoadedModel& loaded, const BenchOptions& options, Interrupts& interrupts);
+
+// Times how the model goes on from a text, with guesses and without.
+Result<int> bench_spec(const ModelOptions& model, const BenchOptions& options, Interrupts& interrupts);
 
 // Ids as good as random, the same at every call; the first is BOS where the model wants it.
 std::vector<Token> random_tokens(const Model& model, int64_t count);
