@@ -1,7 +1,7 @@
 // What kernels of streams and of blocks are told.
 #pragma once
 
-#include "kernels/args.h"
+#include "kernels/latent_args.h"
 
 namespace redline::hip::args {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/attention_parts.h"
+#include "kernels/latent_args.h"
 
 namespace redline::hip {
 
