@@ -395,7 +395,7 @@ RL_DEVICE void delta_head(const DeltaArgs& args, DeltaShared<Cut>& shared, const
             RL_UNROLL
             for (uint32_t c = 0; c < Cut::kColumns; ++c)
                 if (own.lane == c % Cut::kLanes) put(in_lanes + t, own.column + c, y[c]);
-            const uint32_t kept = state_behind(args.step, row + t);
+            const uint32_t kept = state_behind(args.step, uint32_t(in_lanes) + t);
             if (kept != kZeroState) own.store_to(state(kept), args);
         }
     }
