@@ -93,11 +93,15 @@ class Model(nn.Module):
                 deep = name.endswith(("attn_output.weight", "ffn_down.weight"))
                 nn.init.normal_(weight, std=0.02 / math.sqrt(2 * s.layers) if deep else 0.02)
 
-    def forward(self, tokens):
+    def hidden(self, tokens, half=True):
+        """The residual behind the last norm, of which an MTP head guesses further tokens; on a GPU in bfloat16."""
         length = tokens.shape[1]
         x = F.dropout(self.token_embd(tokens), self.s.dropout, self.training)
-        if x.is_cuda:
+        if half and x.is_cuda:
             x = x.bfloat16()
         for layer in self.blk:
             x = layer(x, self.cos[:length], self.sin[:length])
-        return F.linear(self.output_norm(x), self.token_embd.weight)
+        return self.output_norm(x)
+
+    def forward(self, tokens):
+        return F.linear(self.hidden(tokens), self.token_embd.weight)
