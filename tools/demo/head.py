@@ -158,7 +158,7 @@ class Best:
         if score <= self.score:
             return
         self.score = score
-        file = GgufFile(self.args.model)
+        file = head_model.leave_out_head(GgufFile(self.args.model))
         head_model.add_head(file, weights, self.trunk.s.layers)
         file.save(self.args.out / "demo.part")
         os.replace(self.args.out / "demo.part", self.args.out / "demo.gguf")
@@ -226,7 +226,7 @@ def main():
     torch.set_float32_matmul_precision("high")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     args.rows, args.length = args.rows or (48 if device == "cuda" else 4), args.length or (1024 if device == "cuda" else 256)
-    file = GgufFile(args.model)
+    file = head_model.leave_out_head(GgufFile(args.model))
     tokenizer = head_text.tokenizer_of(file)
     processes = len(os.sched_getaffinity(0)) if device == "cuda" else 1
     background = head_text.CorpusInBackground(tokenizer, processes, processes * 40, 5 if device == "cuda" else 1)

@@ -18,6 +18,17 @@ FORMATS = {"nextn.eh_proj": low_bits.FourBits, "attn_q": low_bits.ThreeBits, "at
 NORMS = ("nextn.enorm", "nextn.hnorm", "attn_norm", "ffn_norm", "nextn.shared_head_norm")
 
 
+def leave_out_head(file):
+    """Of a file that has a head, what it was without."""
+    layers = file["llama.block_count"]
+    if "llama.nextn_predict_layers" in file.entries:
+        layers -= file["llama.nextn_predict_layers"]
+        file.tensors = {name: t for name, t in file.tensors.items() if not name.startswith("blk.") or int(name.split(".")[1]) < layers}
+        del file.entries["llama.nextn_predict_layers"]
+        file.set_u32("llama.block_count", layers)
+    return file
+
+
 def read_trunk(file):
     key = lambda name: file["llama." + name]
     shape = Shape(vocab=key("vocab_size"), dim=key("embedding_length"), layers=key("block_count"), heads=key("attention.head_count"),
