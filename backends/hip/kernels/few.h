@@ -82,6 +82,8 @@ struct FewTokens {
 // Threads of a block, as args::few_threads() has it.
 template <uint32_t kTokens>
 constexpr uint32_t kFewThreads = kDotThreads == 512 ? args::few_threads(kTokens, 512) : kDotThreads;
+template <uint32_t kTokens>
+constexpr uint32_t kFewDense = kDotThreads == 512 ? args::few_dense(kTokens, 512) : 1;
 
 // The shape of a block's work: tiles of 16 rows, of a gated product those of the two matrices in turn. Waves
 // with different tiles read the same activations.

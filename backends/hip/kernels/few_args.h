@@ -10,13 +10,17 @@ namespace redline::hip::args {
 constexpr uint32_t few_row_tiles(uint32_t tokens, bool gated) {
     return gated ? (tokens < 32 ? 2 : tokens == 32 ? 4 : 8) : tokens < 32 ? 1 : 2;
 }
-// Its threads, of which blocks of kernels/dot.h have `usual`.
+// Its threads, of which blocks of kernels/dot.h have `usual`. Where few tokens leave registers for it, two
+// blocks share a multiprocessor: one of the next launch reads weights while the last of this one end.
 constexpr uint32_t few_threads(uint32_t tokens, uint32_t usual) {
-    return usual == 512 && tokens == 64 ? 256 : usual;
+    return usual == 512 && tokens != 32 ? 256 : usual;
+}
+constexpr uint32_t few_dense(uint32_t tokens, uint32_t usual) {
+    return usual == 512 && tokens < 32 ? 2 : 1;
 }
 // Tiles of rows of one of its waves.
 constexpr uint32_t few_own(uint32_t tokens, bool gated, uint32_t waves, uint32_t usual_waves) {
-    const uint32_t tiles = few_row_tiles(tokens, gated) / (waves < usual_waves ? 2 : 1);
+    const uint32_t tiles = few_row_tiles(tokens, gated) / (waves < usual_waves && tokens > 16 ? 2 : 1);
     return few_row_tiles(tokens, gated) / (tiles < waves ? tiles : waves);
 }
 // Bytes of shared memory that its waves put their sums into.

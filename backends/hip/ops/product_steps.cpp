@@ -194,8 +194,9 @@ args::Planes planes_of(const View& view, Weight w) {
 }
 
 // Blocks of kernels/few.h that a multiprocessor runs at a time.
-uint32_t few_blocks(const DeviceReport& report) {
-    return report.target.starts_with("gfx") ? 4 : 1;
+uint32_t few_blocks(uint32_t rows, const DeviceReport& report) {
+    return report.target.starts_with("gfx") ? 4
+                                            : args::few_dense(few_tokens(rows, report), report.dot_threads());
 }
 
 // How a product of few tokens is launched.
@@ -243,7 +244,7 @@ Status launch_few(Launcher& launcher, const View& view, const Tiled& p, const Ac
         module,
         fmt::format("{}_{}_{}_{}", p.gated ? "gated" : "linear", how.copied ? "copied" : "few", how.tokens,
                     module),
-        striding(std::min(args.tiles, report.multiprocessors * few_blocks(report)), how.threads, how.shared),
+        striding(std::min(args.tiles, report.multiprocessors * few_blocks(rows, report)), how.threads, how.shared),
         args);
 }
 
