@@ -71,7 +71,7 @@ void make(Trial& trial) {
                                     : op_alone(op, plan, seed, trial.of.size);
 }
 
-// Finds the steps of which one writes a row as int8 for the other.
+// Finds the steps of which one hands rows to the other.
 bool find_pair(Trial& trial) {
     const std::vector<Step>& steps = trial.plan.steps;
     for (trial.step = 0; trial.step < steps.size(); ++trial.step)
@@ -217,7 +217,7 @@ public:
     }
 
 private:
-    // Fewer columns are enough, unless the row would then not be written as int8.
+    // Fewer columns are enough, unless rows would then not be handed over.
     Status prepare(Trial& trial) {
         RL_TRY(lower_alone(trial));
         if (!trial.of.is_pair() || find_pair(trial)) return {};

@@ -5,9 +5,9 @@
 
 namespace redline {
 
-// An op of a plan; with another step `from`, which writes its row as int8 for it, the pair of both.
+// An op of a plan; with another step `from`, which hands its rows to it, the pair of both.
 struct TrialOf {
-    std::string key;  // see kernel_key() and int8_key()
+    std::string key;  // see kernel_key() and handed_key()
     const Plan* plan = nullptr;
     size_t from = 0, step = 0;
     AloneSize size = {};  // the size for an op by itself

@@ -12,7 +12,7 @@ namespace redline {
 
 namespace {
 
-// The ops that the backend would run, and the int8 rows between them, without a known verdict.
+// The ops that the backend would run, and the rows handed between them, without a known verdict.
 std::vector<TrialOf> unknown_trials(std::span<const BoundPlan> plans, const std::set<std::string>& known,
                                     const SelfTest& test) {
     std::vector<TrialOf> trials;
@@ -23,21 +23,21 @@ std::vector<TrialOf> unknown_trials(std::span<const BoundPlan> plans, const std:
     };
     for (const BoundPlan& bound : plans) {
         const std::vector<Step>& steps = bound.plan.steps;
-        std::map<int32_t, size_t> leaving;  // steps that write it, by the slot in int8
+        std::map<int32_t, size_t> leaving;  // steps that write it, by the handed slot
         for (size_t i = 0; i < steps.size(); ++i) {
             if (stands_alone(steps[i].op)) add(kernel_key(steps[i].op, bound.plan), bound.plan, i, i);
-            // Only steps of one row pass rows as int8.
-            if (bound.plan.max_rows > 1) continue;
             if (steps[i].leaves) leaving[steps[i].leaves.index] = i;
             if (!steps[i].takes) continue;
+            // A plan of more rows is used for steps of more rows.
+            if (bound.plan.max_rows > 1 && !bound.plan.slot(steps[i].takes).handed_few) continue;
             const size_t from = leaving.at(steps[i].takes.index);
-            add(int8_key(steps[from].op, steps[i].op, bound.plan), bound.plan, from, i);
+            add(handed_key(steps[from].op, steps[i].op, bound.plan), bound.plan, from, i);
         }
     }
     return trials;
 }
 
-// Adds the verdicts of the trials. An int8 row between kernels that are wrong by themselves is not judged.
+// Adds the verdicts of the trials. Rows handed between kernels that are wrong by themselves are not judged.
 bool add_verdicts(std::span<const TrialOf> trials, std::vector<std::string> wrong, SelfTest& test,
                   std::set<std::string>& refused) {
     const auto is_wrong = [&](const Plan& plan, size_t step) {

@@ -1,5 +1,5 @@
 // Tests whether the kernels that a model would use on a device compute correctly: each op of its plans alone,
-// and each pair of which one writes its row as int8 for the other, on random inputs, against the reference
+// and each pair of which one hands its rows to the other, on random inputs, against the reference
 // and its bound. A driver or a compiler that miscompiles a kernel is found before its text is read.
 #pragma once
 

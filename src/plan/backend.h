@@ -67,6 +67,9 @@ public:
     // the row of its first written slot as int8, too. The plan pairs them: Step::takes and Step::leaves.
     virtual bool takes_int8() const { return false; }
     virtual bool leaves_int8() const { return false; }
+    // The same of the rows of a step of few, in the form that the backend's products of few rows take.
+    virtual bool takes_few() const { return false; }
+    virtual bool leaves_few() const { return false; }
     // True for attention that in a mixed step reads keys once for a tile of a sequence's rows.
     virtual bool mixes() const { return false; }
     // The choices that a kernel offers for steps of this class. A plan for one row has RowClass::one.
@@ -103,7 +106,7 @@ bool mixes(const BoundPlan& bound);
 // Keys beside kernel_key(): one for the picking of Executable::best(), one for a row that an op writes as
 // int8 for another.
 constexpr const char* kBestKey = "the best outputs";
-std::string int8_key(const Op& from, const Op& to, const Plan& plan);
+std::string handed_key(const Op& from, const Op& to, const Plan& plan);
 
 // Plans of which one runs at a time; each one's output has been read when the next begins. They share the
 // memory of slots and scratch.
@@ -207,7 +210,7 @@ public:
     void use(Variants variants) { variants_ = std::move(variants); }
     const Variants& variants() const { return variants_; }
     // Kernels with these kernel_key()s (or "the best outputs of WIDTH") are not offered any more, and rows
-    // with these int8_key()s are not written as int8: they were found to be computed wrongly.
+    // with these handed_key()s are not written as int8: they were found to be computed wrongly.
     void refuse(std::set<std::string> keys) { refused_ = std::move(keys); }
     const std::set<std::string>& refused() const { return refused_; }
     bool refuses(const Op& op, const Plan& plan) const {

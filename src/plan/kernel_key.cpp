@@ -174,12 +174,12 @@ std::string kernel_key(const Op& op, const Plan& plan) {
                        kBeforeFingerprint, hash.value());
 }
 
-std::string int8_key(const Op& from, const Op& to, const Plan& plan) {
+std::string handed_key(const Op& from, const Op& to, const Plan& plan) {
     KeyHash hash(plan);
     hash.add_op(from);
     hash.add_op(to);
-    return fmt::format("the row in int8 from {} to {}{}{:016x}", op_text(from, plan), op_text(to, plan),
-                       kBeforeFingerprint, hash.value());
+    return fmt::format("the {} from {} to {}{}{:016x}", plan.max_rows > 1 ? "rows handed" : "row in int8",
+                       op_text(from, plan), op_text(to, plan), kBeforeFingerprint, hash.value());
 }
 
 std::string_view kernel_text(std::string_view key) {

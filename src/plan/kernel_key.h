@@ -1,4 +1,4 @@
-// Parts of the keys that kernel_key() and int8_key() make. Names of slots, weights and caches are not in a
+// Parts of the keys that kernel_key() and handed_key() make. Names of slots, weights and caches are not in a
 // key, nor is the length of the context.
 #pragma once
 

@@ -25,19 +25,21 @@ struct SlotInfo {
     uint32_t width = 0;       // elements per row
     bool of_outputs = false;  // one row per wanted output instead of per token
     uint64_t offset = 0;      // into the arena, in bytes; set by assign_arena
-    // This slot is the int8 form of another slot's row after `norm`, in the backend's layout, for steps of
-    // one row: the step that writes the row writes this, too, for the step whose norm it is. Declared by
-    // lower().
-    bool int8 = false;
+    // This slot is another slot's rows as the products of a backend take them, after `norm`: the step that
+    // writes the rows writes this, too, for the step whose norm it is. Declared by lower(), for steps of one
+    // row, of few rows, or both.
+    bool handed = false;
+    bool handed_one = false, handed_few = false;
     Norm norm = {};
 };
-constexpr uint64_t kInt8UnitBytes = 56;  // of 32 elements in int8, in the largest layout of any backend
+// 32 elements in the largest layout of any backend: one row in int8, or few rows.
+constexpr uint64_t kHandedUnitBytes = 56, kHandedFewUnitBytes = 16 * (64 + 16);
 
 struct Step {
     Op op;
     uint32_t layer = 0;
     bool barrier = false;  // must wait for the steps before it; set by assign_arena
-    // Slots in int8: the row that this step writes, and the row that it reads as its operand.
+    // Handed slots: the rows that this step writes, and those that it reads as its operand.
     Slot leaves = {};
     Slot takes = {};
 };
@@ -76,7 +78,9 @@ struct Plan {
     uint64_t input_floats(uint64_t rows) const { return input ? rows * slot(input).width : 0; }
     uint64_t lookup_floats(uint64_t rows) const { return lookup ? rows * slot(lookup).width : 0; }
     uint64_t slot_bytes(Slot s) const {
-        if (slot(s).int8) return slot(s).width / 32 * kInt8UnitBytes;
+        if (slot(s).handed)
+            return slot(s).width / 32 *
+                   (max_rows > 1 && slot(s).handed_few ? kHandedFewUnitBytes : kHandedUnitBytes);
         return uint64_t(slot(s).width) * 4 * (slot(s).of_outputs ? max_outputs : max_rows);
     }
 };

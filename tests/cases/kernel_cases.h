@@ -94,6 +94,32 @@ inline OpCase long_layer_case(const Format& format) {
     return c;
 }
 
+// Rows of a step of few that products hand on as halfs, with a norm or without: such as halfs hold, and those
+// of which they would lose bits.
+inline OpCase handed_rows_case(const Format& format, bool norm, uint32_t rows, float scale) {
+    OpCase c;
+    c.name = fmt::format("handed rows {}{} rows {} times {}", format.name, norm ? " norm" : "", rows, scale);
+    c.rows = rows;
+    c.each_op = true;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        constexpr uint32_t kWidth = 768, kHidden = 1280;
+        const Weight x0 = f.input(kWidth), h0 = f.input(kHidden), gain = f.vector(kWidth);
+        const Weight out = f.matrix(format, kWidth, kHidden), gate = f.matrix(format, kHidden, kWidth),
+                     up = f.matrix(format, kHidden, kWidth), down = f.matrix(format, kWidth, kHidden),
+                     q = f.matrix(format, 19, kWidth), k = f.matrix(format, 40, kWidth),
+                     bias = f.vector(kWidth);
+        return [=](PlanBuilder& p) {
+            const Slot x = p.embed(x0, scale), h = p.embed(h0, scale);
+            const Norm by = norm ? Norm{gain, 1e-5f} : Norm();
+            p.append(Linear{h, out, x, {}, bias, true});
+            const Slot gated = p.gated(x, gate, up, Act::silu, by);
+            p.append(Linear{gated, down, x, {}, {}, true});
+            return p.group(x, PlanBuilder::Matrix{q}, PlanBuilder::Matrix{k}, by)[0];
+        };
+    };
+    return c;
+}
+
 // Every way of choosing experts, of one row of logits.
 inline OpCase route_kinds_case(const Format& format) {
     OpCase c;
@@ -197,6 +223,11 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
     }
     cases.push_back(long_block_case(format));
     cases.push_back(long_layer_case(format));
+    for (const bool norm : {true, false}) {
+        cases.push_back(handed_rows_case(format, norm, norm ? 2 : 16, 1.0f));
+        for (const float scale : {0x1p-14f, 0x1p+13f})
+            cases.push_back(handed_rows_case(format, norm, scale < 1.0f ? 9 : 3, scale));
+    }
     if (format.block > 1) {
         for (const bool per_expert : {true, false})
             cases.push_back(long_sum_case(format, 2, 8192, per_expert));

@@ -304,9 +304,7 @@ inline OpCase uneven(OpCase c) {
 }
 
 // Its results go through a product.
-inline OpCase attention_product_case(HeadShape s, const Format& format, uint64_t position, bool norm,
-                                     const AttentionFlags& flags = {}) {
-    OpCase c = attention_case(s, 1, position, flags);
+inline OpCase into_product(OpCase c, HeadShape s, const Format& format, bool norm) {
     c.name += fmt::format(" into {}{}", format.name, norm ? " norm" : "");
     c.declare = [=, &format, attention = c.declare](Fixture& f) -> OpCase::Build {
         const uint32_t width = s.heads * s.head_dim;
@@ -320,6 +318,10 @@ inline OpCase attention_product_case(HeadShape s, const Format& format, uint64_t
         };
     };
     return c;
+}
+inline OpCase attention_product_case(HeadShape s, const Format& format, uint64_t position, bool norm,
+                                     const AttentionFlags& flags = {}) {
+    return into_product(attention_case(s, 1, position, flags), s, format, norm);
 }
 
 // The residual connection of a block with a norm or a factor, then the factor and softcap of logits.
@@ -421,6 +423,9 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
             cases.push_back(attention_product_case({12, 1, 32}, q8, position, norm));
             cases.push_back(attention_product_case({3, 1, 160}, q8, position, norm));
             cases.push_back(attention_product_case({8, 2, 24}, q8, position, norm));
+            // Several rows, of one sequence and of several.
+            cases.push_back(into_product(attention_case({4, 2, 64}, 3, position, {}), {4, 2, 64}, q4k, norm));
+            cases.push_back(into_product(paged_case({4, 1, 32}, 3, 7, position, {}), {4, 1, 32}, q8, norm));
         }
     // Several tiles of matrix kernels each way, the last ones not full.
     for (const Format* format : {&q8, find_format("F16"), find_format("BF16")}) {

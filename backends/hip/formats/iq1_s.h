@@ -22,7 +22,8 @@ struct Iq1S {
 // Directions are a matter of the offset, which these kernels have per unit.
 struct Iq1SOwn : Quantized<false, 0, true> {
     static constexpr args::Planes kPlanes = {{32, 16, 2}};
-    RL_DEVICE static void share() { share_ternary_book(); }
+    template <uint32_t kBlockThreads>
+    RL_DEVICE static void share() { share_ternary_book<kBlockThreads>(); }
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const Iq1S u(w, unit);
         put_shared_ternary(entry_bytes<0, 11>(u.low), 0, 0, words);

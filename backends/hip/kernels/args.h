@@ -1,6 +1,8 @@
 // What kernels are told: one struct per kernel, passed by value, read by host and device code alike.
 #pragma once
 
+#include "kernels/hand_args.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -299,14 +301,6 @@ struct DotPart {
     uint32_t rows;
 };
 
-// Where a launch leaves its row of results in int8 for the one that takes it, as kernels/row.h lays it out.
-struct HandOver {
-    void* row;          // null: nowhere
-    const float* gain;  // of the norm of who takes it; null: no norm
-    uint32_t units;     // of the row
-};
-constexpr uint32_t kHandedUnitBytes = 56;
-
 // The experts that one row goes to, where a product is with their matrices.
 struct Chosen {
     const int32_t* ids;   // (used)
@@ -574,6 +568,7 @@ struct AttentionArgs {
     const RowTile* tiles;  // of a mixed step, on matrix units
     uint32_t lone;         // 1: of a mixed step the rows that are in no tile
     HandOver hand;         // one row only
+    LeftHalfs left;        // of several; each head leaves a part of a row
     // One row only: its queries are still to be turned, and so is its key, which goes to the cache with its
     // value.
     Turn turn;  // table null: all is done

@@ -4,6 +4,7 @@
 
 #include "kernels/attention_parts.h"
 #include "kernels/cache.h"
+#include "kernels/halfs.h"
 #include "kernels/row.h"
 #include "kernels/turn.h"
 
@@ -328,6 +329,38 @@ RL_DEVICE void begin_keys([[maybe_unused]] const args::AttentionArgs& a,
 #endif
 }
 
+// Leaves the results of the block's heads, whole eights, for the product that takes them as halfs: a wave for
+// each head.
+template <uint32_t kQueries>
+RL_DEVICE void leave_heads([[maybe_unused]] const args::AttentionArgs& a,
+                           [[maybe_unused]] const Queries& which, [[maybe_unused]] uint32_t rows,
+                           [[maybe_unused]] const float* results) {
+#ifdef RL_FACTORS
+    const uint32_t dims = a.cache.head_dim;
+    RL_FEW_TURNS
+    for (uint32_t i = wave_index(); i < kQueries; i += kFewWaves) {
+        const uint32_t row = which.row(i), head = which.head(i);
+        if (row >= rows) return;
+        float most = 0.0f, squares = 0.0f;
+        for (uint32_t eight = lane_index(); eight < dims / 8; eight += kWave) {
+            float values[8];
+            const uint32_t all = head * (dims / 8) + eight;
+            RL_UNROLL
+            for (uint32_t e = 0; e < 8; ++e) {
+                values[e] = results[i * dims + eight * 8 + e];
+                squares = fused(values[e], values[e], squares);
+                if (a.left.gain) values[e] *= a.left.gain[all * 8 + e];
+            }
+            reinterpret_cast<Words4*>(a.left.halfs)[few_eight(all / 4, all % 4, row, a.left.tokens)] =
+                handed_eight(values, most);
+        }
+        most = wave_max(most);
+        squares = wave_sum(squares);
+        if (lane_index() == 0) a.left.reaches[size_t(row) * a.heads + head] = {squares, most};
+    }
+#endif
+}
+
 template <typename C, uint32_t kQueries, uint32_t kDims>
 RL_DEVICE void attention_few(const args::AttentionArgs& a) {
     using S = FewShape<kQueries, kDims>;
@@ -352,8 +385,9 @@ RL_DEVICE void attention_few(const args::AttentionArgs& a) {
         merge_splits<kDims, kFewThreads>(a, which, rows, keys.used, shared.parts,
                                          reinterpret_cast<Float4*>(shared.sums), shared.results);
     }
-    if (!C::kWhole || !a.hand.row) return;  // heads of any size are not left as int8
+    if (!C::kWhole || (!a.hand.row && !a.left.halfs)) return;  // heads of any size are not handed on
     sync_block();
+    if (a.left.halfs) return leave_heads<kQueries>(a, which, rows, shared.results);
     const uint32_t heads = lesser(kQueries, which.group - which.first), dims = a.cache.head_dim;
     leave_halves<kFewThreads>(a.hand, shared.results, which.head(0) * dims / kHalfUnit,
                               heads * dims / kHalfUnit);

@@ -21,9 +21,9 @@ RL_DEVICE uint32_t* shared_book() {
     RL_SHARED uint32_t words[kWords];
     return words;
 }
-template <uint32_t kWords>
+template <uint32_t kBlockThreads, uint32_t kWords>
 RL_DEVICE void share_book(const Book<kWords>& book) {
-    for (uint32_t i = thread_index(); i < kWords; i += kDotThreads) shared_book<kWords>()[i] = book.d[i];
+    for (uint32_t i = thread_index(); i < kWords; i += kBlockThreads) shared_book<kWords>()[i] = book.d[i];
 }
 // The word so many bytes behind a book's beginning.
 template <bool kShared, uint32_t kWords>
@@ -79,8 +79,9 @@ RL_DEVICE void put_ternary(uint32_t entry, uint32_t down, uint32_t l, uint32_t (
 }
 // In shared memory an entry has a word: nibbles of four times each number.
 constexpr uint32_t kTernaryEntries = 2048;
+template <uint32_t kBlockThreads>
 RL_DEVICE void share_ternary_book() {
-    for (uint32_t i = thread_index(); i < kTernaryEntries / 2; i += kDotThreads) {
+    for (uint32_t i = thread_index(); i < kTernaryEntries / 2; i += kBlockThreads) {
         const uint32_t pair = kIq1Book.d[i];
         RL_UNROLL
         for (uint32_t e = 0; e < 2; ++e)

@@ -7,18 +7,12 @@
 //   neither on their number nor on what the others are, so a token's results are the same beside any others.
 #pragma once
 
-#include "kernels/few_args.h"
+#include "kernels/few_hand.h"
 #include "kernels/tile.h"
 
 #ifdef RL_FACTORS
 
 namespace redline::hip {
-
-// Where eight activations of a token are among all tokens', of which the tile has `tokens`: lanes that read
-// together read neighbours.
-RL_DEVICE uint32_t few_eight(uint32_t unit, uint32_t eight, uint32_t token, uint32_t tokens) {
-    return ((unit / kFactorUnits * 4 + eight) * tokens + token) * kFactorUnits + unit % kFactorUnits;
-}
 
 // A unit of each of a lane's rows, between being read and being decoded.
 template <typename F, bool kFloats = F::kFloats>
@@ -113,7 +107,7 @@ struct FewPlace {
     RL_DEVICE uint32_t row(uint32_t i) const { return lesser(first_row + i, rows - 1); }
 };
 template <uint32_t kTokens, bool kGated>
-RL_DEVICE FewPlace few_place(const args::TileArgs& a, uint32_t tile, uint32_t n) {
+RL_DEVICE FewPlace few_place(const args::FewArgs& a, uint32_t tile, uint32_t n) {
     using T = FewTile<kTokens, kGated>;
     const uint32_t part = kGated ? 0 : part_of(a, tile), within = T::row_tile(n);
     const args::DotPart& of = part_at(a, kGated && within % 2 == 1 ? 1 : part);
@@ -178,10 +172,65 @@ struct FewSums {
     }
 };
 
+// A block's results go through this: the scales of rows that it takes, and the rows that it leaves.
+template <uint32_t kTokens, uint32_t kBlockThreads, uint32_t kAll, bool kHands = (kTokens <= args::kMostHanded)>
+struct FewResults {
+    RL_DEVICE explicit FewResults(const args::FewArgs&) {}
+    RL_DEVICE bool take(const args::FewArgs&) { return false; }
+    RL_DEVICE float scale(const args::FewArgs& a, uint32_t token) const { return a.row_scales[token]; }
+    RL_DEVICE void put(const args::FewArgs&, uint32_t, uint32_t, uint32_t, float) {}
+    RL_DEVICE void leave(const args::FewArgs&, float*) const {}
+};
+template <uint32_t kTokens, uint32_t kBlockThreads, uint32_t kAll>
+struct FewResults<kTokens, kBlockThreads, kAll, true> {
+    static constexpr uint32_t kRounds = (kAll + kBlockThreads - 1) / kBlockThreads;
+    FewHands<kTokens, kBlockThreads>& shared;
+    FewReach<kTokens, kRounds> reach;
+
+    RL_DEVICE explicit FewResults(const args::FewArgs& a) : shared(room()) {
+        if (!a.taken.reaches) return;
+        if (thread_index() == 0) shared.unfit = 0;
+        sync_block();
+    }
+    RL_DEVICE static FewHands<kTokens, kBlockThreads>& room() {
+        RL_SHARED FewHands<kTokens, kBlockThreads> hands;
+        return hands;
+    }
+    // True when rows were prepared again, so that what was read of them is of no use.
+    RL_DEVICE bool take(const args::FewArgs& a) {
+        if (!a.taken.reaches) return false;
+        take_scales(a, shared);
+        sync_block();
+        if (shared.unfit == 0) return false;
+        prepare_again(a, shared);
+        return true;
+    }
+    RL_DEVICE float scale(const args::FewArgs& a, uint32_t token) const {
+        return a.row_scales ? a.row_scales[token] : shared.scales[token];
+    }
+    RL_DEVICE void put(const args::FewArgs& a, uint32_t round, uint32_t column, uint32_t token, float value) {
+        if (a.left.halfs) reach.leave(a, round, column, token, value);
+    }
+    // `parts` is free, but for the last tile's sums.
+    RL_DEVICE void leave(const args::FewArgs& a, float* parts) const {
+        if (!a.left.halfs) return;
+        auto* reaches = reinterpret_cast<args::Reach*>(parts);
+        sync_block();
+        RL_UNROLL
+        for (uint32_t n = 0; n < kRounds; ++n) {
+            const uint32_t number = thread_index() + n * kBlockThreads;
+            if (kAll % kBlockThreads != 0 && number >= kAll) break;
+            reaches[sum_column(number / kWave) * 16 + sum_row(number / kWave)] = reach.of[n];
+        }
+        sync_block();
+        leave_reaches<kTokens, kBlockThreads>(a, reaches);
+    }
+};
+
 // The block's results from what its waves left: threads take them in turn, each of a lane with the thread's
 // number in its wave.
-template <uint32_t kTokens, bool kGated>
-RL_DEVICE void put_few(const args::TileArgs& a, uint32_t tile, const float* parts) {
+template <uint32_t kTokens, bool kGated, typename Results>
+RL_DEVICE void put_few(const args::FewArgs& a, uint32_t tile, const float* parts, Results& results) {
     using T = FewTile<kTokens, kGated>;
     const uint32_t part = kGated ? 0 : part_of(a, tile);
     const args::DotPart& of = part_at(a, part);
@@ -194,14 +243,17 @@ RL_DEVICE void put_few(const args::TileArgs& a, uint32_t tile, const float* part
             sum += parts[wave * T::kRowTiles * T::kSums + within];
         return sum;
     };
+    constexpr uint32_t kAll = T::kAcross * T::kSums, kRounds = (kAll + T::kThreads - 1) / T::kThreads;
     RL_UNROLL_BY(1)
-    for (uint32_t number = thread_index(); number < T::kAcross * T::kSums; number += T::kThreads) {
+    for (uint32_t round = 0; round < kRounds; ++round) {
+        const uint32_t number = thread_index() + round * T::kThreads;
+        if (kAll % T::kThreads != 0 && number >= kAll) break;
         const uint32_t across = number / T::kSums, within = number % T::kSums,
                        i = within % (T::kPerLane * kWave) / kWave;
         const uint32_t token = within / (T::kPerLane * kWave) * 16 + sum_column(i),
                        row = first_row + across * 16 + sum_row(i);
         if (token >= tokens || row >= of.rows) continue;
-        const float scale = a.row_scales[token];
+        const float scale = results.scale(a, token);
         float& y = of.y[size_t(token) * of.rows + row];
         if constexpr (kGated) {
             y = act_times(a.act, sum_of(across * 2 * T::kSums + within) * scale,
@@ -211,12 +263,13 @@ RL_DEVICE void put_few(const args::TileArgs& a, uint32_t tile, const float* part
             if (of.bias) sum += of.bias[row];
             y = a.accumulate ? y + sum : sum;
         }
+        results.put(a, round, row, token, y);
     }
 }
 
 // y[t][r] (+)= w[r] . x[t] + bias[r] for up to four matrices, or act(w[r] . x[t]) * (up[r] . x[t]).
 template <typename F, uint32_t kTokens, bool kGated>
-RL_DEVICE void linear_few(const args::TileArgs& a) {
+RL_DEVICE void linear_few(const args::FewArgs& a) {
     using T = FewTile<kTokens, kGated>;
     RL_SHARED_POOL(pool);
     auto* parts = reinterpret_cast<float*>(pool);
@@ -239,11 +292,13 @@ RL_DEVICE void linear_few(const args::TileArgs& a) {
             at[n] = few_place<kTokens, kGated>(a, lesser(tile, a.tiles - 1), n);
         read(T::column_wave());
     };
+    FewResults<kTokens, T::kThreads, T::kAcross * T::kSums> results(a);
     let_next_start();
     begin(block_index().x);
     wait_for_inputs();
     FewSums<kTokens, kGated> sums;
     sums.begin(a.halves, lesser(T::column_wave(), groups - 1));
+    if (results.take(a)) sums.begin(a.halves, lesser(T::column_wave(), groups - 1));
     for (uint32_t tile = block_index().x; tile < a.tiles; tile += grid_blocks()) {
         sums.clear();
         for (uint32_t group = T::column_wave(); group < groups; group += T::kColumnWaves) {
@@ -258,8 +313,9 @@ RL_DEVICE void linear_few(const args::TileArgs& a) {
         sync_block();  // the results before are put
         sums.leave(parts);
         sync_block();
-        put_few<kTokens, kGated>(a, tile, parts);
+        put_few<kTokens, kGated>(a, tile, parts, results);
     }
+    results.leave(a, parts);
 }
 
 #ifdef RL_COPIES_AHEAD
@@ -271,7 +327,7 @@ struct FewRing {
     using T = FewTile<kTokens, kGated>;
     static constexpr args::FewShape kShape = args::few_shape(F::kPlanes, T::kOwn);
     static constexpr uint32_t kTileBytes = kShape.stage_bytes / T::kOwn;
-    const args::TileArgs& a;
+    const args::FewArgs& a;
     uint8_t* stages;
     uint32_t eights;  // of a row
     uint32_t tile;    // is copied next
@@ -283,7 +339,7 @@ struct FewRing {
     uint16_t late[T::kOwn][4];
     uint8_t* late_to;
 
-    RL_DEVICE FewRing(const args::TileArgs& args, uint8_t* room)
+    RL_DEVICE FewRing(const args::FewArgs& args, uint8_t* room)
         : a(args),
           stages(room),
           eights(args.cols / 256),
@@ -369,7 +425,7 @@ struct FewRing {
     }
 };
 
-// A format with a code book has it in shared memory where blocks have the threads that copy it there.
+// A format with a code book has it in shared memory where kShared.
 template <typename F, bool kShared>
 struct FewForm {
     using Type = F;
@@ -380,19 +436,20 @@ struct FewForm<F, true> {
 };
 
 template <typename F, uint32_t kTokens, bool kGated>
-RL_DEVICE void multiply_few_copied(const args::TileArgs& a) {
+RL_DEVICE void multiply_few_copied(const args::FewArgs& a) {
     using T = FewTile<kTokens, kGated>;
     using Ring = FewRing<F, kTokens, kGated>;
-    constexpr bool kShared = T::kThreads == kDotThreads;
+    constexpr bool kShared = kTokens < 64;  // with 64 it was not measured
     constexpr uint32_t kStages = Ring::kShape.stages, kStageBytes = Ring::kShape.stage_bytes,
                        kGroups = 8 / kFactorUnits;
     RL_SHARED_POOL(pool);
     auto* parts = reinterpret_cast<float*>(pool);
     auto* rings = reinterpret_cast<uint8_t*>(pool) +
                   args::few_sum_bytes(kTokens, kGated, T::kWaves, kDotThreads / kWave);
+    FewResults<kTokens, T::kThreads, T::kAcross * T::kSums> results(a);
     let_next_start();
     if constexpr (kShared && requires { typename F::Own; }) {
-        share_book_of<F>();
+        share_book_of<F, T::kThreads>();
         sync_block();
     }
     Ring ring(a, rings + wave_index() * kStages * kStageBytes);
@@ -400,6 +457,7 @@ RL_DEVICE void multiply_few_copied(const args::TileArgs& a) {
     FewSums<kTokens, kGated> sums;
     const uint32_t first = T::column_wave();
     sums.begin(a.halves, lesser(first, ring.eights - 1) * kGroups);
+    if (results.take(a)) sums.begin(a.halves, lesser(first, ring.eights - 1) * kGroups);
     uint32_t slot = 0;
     for (uint32_t tile = block_index().x; tile < a.tiles; tile += grid_blocks()) {
         sums.clear();
@@ -424,13 +482,14 @@ RL_DEVICE void multiply_few_copied(const args::TileArgs& a) {
         sync_block();  // the results before are put
         sums.leave(parts);
         sync_block();
-        put_few<kTokens, kGated>(a, tile, parts);
+        put_few<kTokens, kGated>(a, tile, parts, results);
     }
+    results.leave(a, parts);
 }
 
 // The same as linear_few(), of matrices whose rows are whole stages, and whose planes can be copied.
 template <typename F, uint32_t kTokens, bool kGated>
-RL_DEVICE void linear_few_copied([[maybe_unused]] const args::TileArgs& a) {
+RL_DEVICE void linear_few_copied([[maybe_unused]] const args::FewArgs& a) {
     if constexpr (args::few_copies(F::kPlanes)) multiply_few_copied<F, kTokens, kGated>(a);
 }
 

@@ -46,4 +46,10 @@ constexpr FewShape few_shape(const Planes& planes, uint32_t each) {
     return {fit < 2 ? 2 : fit > 4 ? 4 : fit, stage};
 }
 
+// The kernels of kernels/few.h have these.
+struct FewArgs : TileArgs {
+    LeftHalfs left;    // of one matrix, or of a gated product
+    TakenHalfs taken;  // TileArgs::row_scales is null then
+};
+
 }  // namespace redline::hip::args

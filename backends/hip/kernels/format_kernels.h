@@ -65,10 +65,10 @@
 #ifdef RL_FACTORS
 #define RL_FEW_DOT_KERNELS(format) RL_DOT_KERNELS(format, 2)
 #define RL_FEW_KERNEL(name, by, format, tokens)                                                    \
-    RL_EARLY_KERNEL(kFewThreads<tokens>, kFewDense<tokens>, linear_##name##_##tokens##_##format, args::TileArgs) { \
+    RL_EARLY_KERNEL(kFewThreads<tokens>, kFewDense<tokens>, linear_##name##_##tokens##_##format, args::FewArgs) { \
         by<format, tokens, false>(args);                                                           \
     }                                                                                              \
-    RL_EARLY_KERNEL(kFewThreads<tokens>, kFewDense<tokens>, gated_##name##_##tokens##_##format, args::TileArgs) {  \
+    RL_EARLY_KERNEL(kFewThreads<tokens>, kFewDense<tokens>, gated_##name##_##tokens##_##format, args::FewArgs) {  \
         by<format, tokens, true>(args);                                                            \
     }
 #define RL_FEW_KERNELS_BY(name, by, format) \

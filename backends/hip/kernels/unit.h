@@ -49,9 +49,9 @@ struct OwnForm<F> {
 };
 template <typename F>
 using own_form = typename OwnForm<F>::Type;
-template <typename F>
+template <typename F, uint32_t kBlockThreads = kDotThreads>
 RL_DEVICE void share_book_of() {
-    if constexpr (requires { typename F::Own; }) F::Own::share();
+    if constexpr (requires { typename F::Own; }) F::Own::template share<kBlockThreads>();
 }
 
 // A format adds value(bits); one whose elements are halfs as they are says so.

@@ -4,7 +4,7 @@
 #include "kernels/best.h"
 #include "kernels/block_args.h"
 #include "kernels/dot.h"
-#include "kernels/few.h"
+#include "kernels/halfs.h"
 #include "kernels/latent_merge.h"
 #include "kernels/norms.h"
 #include "kernels/route.h"
@@ -91,44 +91,6 @@ RL_KERNEL(128, prepare_dots, PrepareArgs) {
                               reinterpret_cast<Float4*>(to + 2), 3);
 }
 
-// Halfs of a row, normed where there is a gain, are its elements times `up`, a power of two that keeps
-// the row in range. The largest goes to about 2^9, so that sums of small ones keep their bits as well.
-struct HalfScale {
-    float up;
-    float down;  // what a result is to be multiplied by
-};
-RL_DEVICE Float4 gained_four(const PrepareArgs& args, Float4 v, uint32_t i) {
-    if (!args.gain) return v;
-    const auto gain = load<Float4>(args.gain, i);
-    RL_UNROLL
-    for (uint32_t e = 0; e < 4; ++e) v.d[e] *= gain.d[e];
-    return v;
-}
-template <uint32_t kBlockThreads>
-RL_DEVICE HalfScale half_scale(const PrepareArgs& args, const float* x, float* parts) {
-    float squares = 0.0f, most = 0.0f;
-    RL_UNROLL_BY(4)
-    for (uint32_t i = thread_index(); i < args.cols / 4; i += kBlockThreads) {
-        const auto v = load<Float4>(x, i), gained = gained_four(args, v, i);
-        RL_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) {
-            squares = fused(v.d[e], v.d[e], squares);
-            most = larger(__builtin_fabsf(gained.d[e]), most);
-        }
-    }
-    float scale = 1.0f;
-    if (args.gain)
-        scale = 1.0f / root_of(block_sum<kBlockThreads>(squares, parts) / float(args.cols) + args.eps);
-    const uint32_t bits = float_bits(block_max<kBlockThreads>(most, parts) * scale),
-                   biased = (bits >> 23) & 255u, exponent = biased < 40u ? 40u : lesser(biased, 215u);
-    return {bits_float((254u + 9u - exponent) << 23) * scale, bits_float((exponent - 9u) << 23)};
-}
-// Four of them; the middle two change places, as in kernels/tile.h.
-RL_DEVICE Words2 four_halfs(const PrepareArgs& args, const float* x, uint32_t i, float up) {
-    const Float4 v = gained_four(args, load<Float4>(x, i), i);
-    return {{half_pair(v.d[0] * up, v.d[2] * up), half_pair(v.d[1] * up, v.d[3] * up)}};
-}
-
 // Rows as halfs. A block per row.
 RL_KERNEL(128, prepare_halves, PrepareArgs) {
     RL_SHARED float parts[kWaves];
@@ -143,28 +105,13 @@ RL_KERNEL(128, prepare_halves, PrepareArgs) {
 }
 
 #ifdef RL_FACTORS
-// The same for kernels/few.h: each lane of it finds what it reads at few_eight(), and zeros where the row's
-// last units are fewer than its lanes read together.
+// The same for kernels/few.h.
 RL_KERNEL(kDotThreads, prepare_few, PrepareArgs) {
     RL_SHARED float parts[kDotThreads / kWave];
-    const uint32_t row = block_index().x, eights = args.cols / 8;
+    const uint32_t row = block_index().x;
     if (row >= rows_in_step(args.step, args.of_outputs)) return;
-    const float* x = args.x + size_t(row) * args.cols;
-    const HalfScale scale = half_scale<kDotThreads>(args, x, parts);
-    auto* to = static_cast<Words4*>(args.to);
-    constexpr uint32_t kTogether = kFactorUnits * 4;
-    RL_UNROLL_BY(2)
-    for (uint32_t i = thread_index(); i < (eights + kTogether - 1) / kTogether * kTogether;
-         i += kDotThreads) {
-        Words4 eight = {};
-        if (i < eights) {
-            const Words2 low = four_halfs(args, x, i * 2, scale.up),
-                         high = four_halfs(args, x, i * 2 + 1, scale.up);
-            eight = {{low.d[0], low.d[1], high.d[0], high.d[1]}};
-        }
-        to[few_eight(i / 4, i % 4, row, args.tokens)] = eight;
-    }
-    if (thread_index() == 0) args.row_scales[row] = scale.down;
+    const float down = prepare_few_row<kDotThreads>(args, row, parts);
+    if (thread_index() == 0) args.row_scales[row] = down;
 }
 #endif
 

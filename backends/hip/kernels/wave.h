@@ -7,6 +7,7 @@
 //   RL_EARLY_KERNEL(threads, blocks, name, Args)  such a one that calls let_next_start() and, before it
 //                                                 reads what others write, wait_for_inputs() itself;
 //                                                 all other kernels begin with both
+//   RL_RARE_DEVICE                                a function whose registers no other code should pay for
 //   RL_FEW_TURNS                                  of a loop: code for many turns at a time would never run
 //   RL_SHARED_POOL(name)                          shared memory whose size the launch says
 //   RL_TABLE name = ...;                          numbers that all kernels read, each lane where it wants
@@ -19,6 +20,7 @@
 #define __host__ __attribute__((host))
 #define __device__ __attribute__((device))
 #define RL_DEVICE __attribute__((device)) inline
+#define RL_RARE_DEVICE RL_DEVICE
 #define RL_SHARED __attribute__((shared))
 #define RL_TABLE static __attribute__((constant)) constexpr auto
 #define RL_KERNEL(threads, name, Args)                                                           \
@@ -40,6 +42,7 @@
 #define RL_FEW_TURNS RL_PRAGMA(clang loop vectorize(disable) unroll(disable))
 #elif defined(__CUDACC__)
 #define RL_DEVICE __device__ __forceinline__
+#define RL_RARE_DEVICE static __device__ __noinline__
 #define RL_SHARED __shared__
 #define RL_TABLE static __device__ constexpr auto
 #define RL_COMMA ,
@@ -66,6 +69,7 @@
 #else
 #include <cmath>
 #define RL_DEVICE inline
+#define RL_RARE_DEVICE RL_DEVICE
 #define RL_SHARED static thread_local
 #define RL_TABLE [[maybe_unused]] static constexpr auto
 #define RL_KERNEL(threads, name, Args)                       \

@@ -14,7 +14,8 @@ Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceRep
 
 Precision precision_of(Path path, const Format& format) {
     if (path == Path::dot_own || path == Path::dot_prepared) return {.activations = to_int8(16)};
-    if (path == Path::matrices || path == Path::few)
+    if (path == Path::few) return {.weights = rounding_to_halves(format), .activations = to_half(-5)};
+    if (path == Path::matrices)
         return {.weights = rounding_to_halves(format), .activations = to_half(9)};
     return {};
 }
@@ -46,6 +47,12 @@ Status Activations::prepare(Launcher& launcher, const View& view, std::span<cons
     if (norm_ && (wanted(Path::floats) || wanted(Path::tiles))) {
         RL_TRY(launch_norm(launcher, view, RmsNorm{x_, norm_, width}, view.scratch_at(0)));
         floats_ = view.scratch_at(0);
+    }
+    if (view.halfs_taken) {
+        prepared_ = view.halfs_taken;
+        taken_ = view.few_taken;
+        taken_.x = raw_;
+        return {};
     }
     const uint64_t at = aligned(view.plan.slot_bytes(x_));
     prepared_ = view.scratch_at(at);

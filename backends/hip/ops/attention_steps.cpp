@@ -122,6 +122,12 @@ public:
     }
 
     bool leaves_int8() const override { return op_.shape.head_dim % 32 == 0; }
+    bool leaves_few() const override { return leaves_int8(); }
+    // Kernels on matrix units leave none.
+    uint32_t blocks_leaving(const View& view) const override {
+        if (view.rows == 1 || view.tiles) return 0;
+        return shape(view.plan, view.rows, view.kind == StepKind::several).many ? 0 : op_.shape.heads;
+    }
     bool mixes() const override { return by_matrices(kFewRows + 1); }
 
     Status launch(Launcher& launcher, const View& view) const override {
@@ -151,6 +157,8 @@ public:
         args.scale = op_.scale;
         args.softcap = op_.softcap;
         args.hand = view.left;
+        args.left = view.few_left;
+        args.left.tokens = few_tokens(view.rows, launcher.device().report());
         if (store) {
             args.turn = turn_args(view, *store);
             args.k = view.slot(store->k);
@@ -324,6 +332,8 @@ public:
     Precision precision(uint64_t rows) const override { return attention_.precision(rows); }
     uint64_t scratch(const Plan& plan) const override { return attention_.scratch(plan); }
     bool leaves_int8() const override { return attention_.leaves_int8(); }
+    bool leaves_few() const override { return attention_.leaves_few(); }
+    uint32_t blocks_leaving(const View& view) const override { return attention_.blocks_leaving(view); }
     bool mixes() const override { return attention_.mixes(); }
 
     Status launch(Launcher& launcher, const View& view) const override {

@@ -10,6 +10,8 @@ namespace {
 
 constexpr uint32_t kRowsPerWave = 2;  // share each load of the activations; as kernels/ has it
 constexpr uint32_t kTile = 64;        // of linear_tile, both ways
+// Rows of whole groups of units can be left as halfs, on every device.
+constexpr uint32_t kHandedColumns = 128;
 
 // Formats that one kernel knows both of, by the names of their kernels; written by the build, behind an empty
 // one.
@@ -224,12 +226,20 @@ FewLaunch few_launch(const View& view, const Tiled& p, uint32_t rows, const Devi
     return how;
 }
 
-// Blocks go on to further tiles: one with all of a multiprocessor's threads that find registers.
+// Blocks of such a launch, which go on to further tiles: one with all of a multiprocessor's threads that find
+// registers.
+uint32_t few_grid(uint32_t tiles, uint32_t rows, const DeviceReport& report) {
+    return std::min(tiles, report.multiprocessors * few_blocks(rows, report));
+}
+
 Status launch_few(Launcher& launcher, const View& view, const Tiled& p, const Activations& x, uint32_t rows) {
     const DeviceReport& report = launcher.device().report();
     const std::string module = module_of(view, p.parts[0].w);
     const FewLaunch how = few_launch(view, p, rows, report);
-    args::TileArgs args = {};
+    args::FewArgs args = {};
+    args.taken = x.taken();
+    args.left = view.few_left;
+    args.left.tokens = how.tokens;
     args.step = view.step;
     args.halves = static_cast<const uint16_t*>(x.prepared());
     args.row_scales = x.row_scales();
@@ -244,8 +254,16 @@ Status launch_few(Launcher& launcher, const View& view, const Tiled& p, const Ac
         module,
         fmt::format("{}_{}_{}_{}", p.gated ? "gated" : "linear", how.copied ? "copied" : "few", how.tokens,
                     module),
-        striding(std::min(args.tiles, report.multiprocessors * few_blocks(rows, report)), how.threads, how.shared),
-        args);
+        striding(few_grid(args.tiles, rows, report), how.threads, how.shared), args);
+}
+
+// True where a step of so many rows can hand them on as halfs.
+bool hands_rows(uint32_t rows, const DeviceReport& report) {
+    return rows > 1 && few_tokens(rows, report) <= args::kMostHanded;
+}
+// Blocks that leave parts of the rows that a product of few makes, whole tiles of 16.
+uint32_t few_leaving(const View& view, uint64_t results, const DeviceReport& report) {
+    return hands_rows(view.rows, report) ? few_grid(uint32_t(results / 16), view.rows, report) : 0;
 }
 
 args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Activations& x, Path path,
@@ -353,6 +371,20 @@ public:
         });
     }
     bool leaves_int8() const override { return tensors_.size() == 1 && takes_int8(); }
+    bool takes_few() const override {
+        return std::all_of(tensors_.begin(), tensors_.end(), [this](const Tensor& tensor) {
+            return tensor.shape.cols % kHandedColumns == 0 &&
+                   path_of(*tensor.format, tensor.shape.cols, 2, report()) == Path::few;
+        });
+    }
+    bool leaves_few() const override {
+        return tensors_.size() == 1 &&
+               path_of(*tensors_[0].format, tensors_[0].shape.cols, 2, report()) == Path::few;
+    }
+    bool takes_halfs(const View& view) const override { return hands_rows(view.rows, report()); }
+    uint32_t blocks_leaving(const View& view) const override {
+        return few_leaving(view, tensors_[0].shape.rows, report());
+    }
 
     Status launch(Launcher& launcher, const View& view) const override {
         const uint32_t rows = view.rows_of(x_);
@@ -441,6 +473,14 @@ public:
 
     bool takes_int8() const override { return path(1) == Path::dot_own; }
     bool leaves_int8() const override { return path(1) == Path::dot_own; }
+    bool takes_few() const override {
+        return tensor_.shape.cols % kHandedColumns == 0 && path(2) == Path::few;
+    }
+    bool leaves_few() const override { return path(2) == Path::few; }
+    bool takes_halfs(const View& view) const override { return hands_rows(view.rows, report()); }
+    uint32_t blocks_leaving(const View& view) const override {
+        return few_leaving(view, tensor_.shape.rows, report());
+    }
 
     Status launch(Launcher& launcher, const View& view) const override {
         const uint32_t rows = view.rows_of(op_.y);

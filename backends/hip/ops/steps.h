@@ -106,6 +106,8 @@ public:
     const float* floats() const { return floats_; }  // normed
     const void* prepared() const { return prepared_; }
     const float* row_scales() const { return row_scales_; }  // matrices: per row
+    // Rows of halfs that the launch before left; row_scales() is null then.
+    const args::TakenHalfs& taken() const { return taken_; }
     const Norm& norm() const { return norm_; }
 
 private:
@@ -115,6 +117,7 @@ private:
     const float* floats_ = nullptr;
     void* prepared_ = nullptr;
     float* row_scales_ = nullptr;
+    args::TakenHalfs taken_ = {};
 };
 
 // One row by kernels that copy weights ahead, if the device does and all rows begin at whole copies.

@@ -6,7 +6,13 @@ namespace redline::hip {
 
 HipExecutable::HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCaches& caches,
                              Device& device, Record mode)
-    : bound_(std::move(bound)), weights_(weights), caches_(caches), device_(device), mode_(mode) {}
+    : bound_(std::move(bound)), weights_(weights), caches_(caches), device_(device), mode_(mode) {
+    const std::vector<Step>& steps = bound_.plan.steps;
+    for (size_t i = 0; i < steps.size(); ++i) {
+        if (steps[i].leaves) handed_[steps[i].leaves.index].first = i;
+        if (steps[i].takes) handed_[steps[i].takes.index].second = i;
+    }
+}
 
 Workspace::~Workspace() {
     device.call().set_device(device.report().index);
@@ -138,17 +144,47 @@ View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     return view;
 }
 
+// The rows of a step of few that the kernel takes and leaves as halfs, where both kernels of a pair do.
+void HipExecutable::hand_few(View& view, size_t index) const {
+    const Step& step = bound_.plan.steps[index];
+    const auto hand = [&](Slot slot, auto with) {
+        const SlotInfo& info = bound_.plan.slot(slot);
+        const auto [from, to] = handed_.at(slot.index);
+        const uint32_t blocks = static_cast<const HipKernel&>(*bound_.kernels[from]).blocks_leaving(view);
+        if (!info.handed_few || blocks == 0 ||
+            !static_cast<const HipKernel&>(*bound_.kernels[to]).takes_halfs(view))
+            return;
+        std::byte* at = workspace_->arena.data() + info.offset;
+        with(reinterpret_cast<uint16_t*>(at),
+             reinterpret_cast<args::Reach*>(at + uint64_t(info.width) * args::kMostHanded * 2), blocks,
+             view.vector(info.norm.gain));
+    };
+    if (step.takes)
+        hand(step.takes, [&](uint16_t* halfs, args::Reach* reaches, uint32_t blocks, const float* gain) {
+            view.halfs_taken = halfs;
+            view.few_taken = {reaches, blocks, nullptr, gain, bound_.plan.slot(step.takes).norm.eps};
+        });
+    if (step.leaves)
+        hand(step.leaves, [&](uint16_t* halfs, args::Reach* reaches, uint32_t, const float* gain) {
+            view.few_left = {halfs, reaches, gain, 0};
+        });
+}
+
 Status HipExecutable::launch_one(Launcher& launcher, const View& view, size_t index) const {
     const auto& kernel = static_cast<const HipKernel&>(*bound_.kernels[index]);
-    if (view.rows > 1) return kernel.launch(launcher, view);
-    View own = view;
+    View seen = view;
     const Step& step = bound_.plan.steps[index];
-    if (step.takes) own.taken = workspace_->arena.data() + bound_.plan.slot(step.takes).offset;
-    if (step.leaves) {
-        const SlotInfo& left = bound_.plan.slot(step.leaves);
-        own.left = {workspace_->arena.data() + left.offset, view.vector(left.norm.gain), left.width / 32};
+    if (view.rows > 1) {
+        if (step.takes || step.leaves) hand_few(seen, index);
+        return kernel.launch(launcher, seen);
     }
-    return kernel.launch(launcher, own);
+    if (step.takes && bound_.plan.slot(step.takes).handed_one)
+        seen.taken = workspace_->arena.data() + bound_.plan.slot(step.takes).offset;
+    if (step.leaves && bound_.plan.slot(step.leaves).handed_one) {
+        const SlotInfo& left = bound_.plan.slot(step.leaves);
+        seen.left = {workspace_->arena.data() + left.offset, view.vector(left.norm.gain), left.width / 32};
+    }
+    return kernel.launch(launcher, seen);
 }
 
 Status HipExecutable::launch_all(Launcher& launcher, const View& view, bool best) const {

@@ -33,9 +33,13 @@ struct View {
     const args::RowTile* tiles = nullptr;        // of a mixed step
     const args::SegmentState* states = nullptr;  // of the step's sequences; null: the plan has none
     // Of the kernel that is launched, in a step of one row: its operand in int8 as the kernel that computed
-    // it left it, and where it leaves its own row so.
+    // it left it, and where it leaves its row so.
     const std::byte* taken = nullptr;
     args::HandOver left = {};
+    // Likewise the rows of a step of few as halfs; without what the kernels know by themselves.
+    uint16_t* halfs_taken = nullptr;
+    args::TakenHalfs few_taken = {};
+    args::LeftHalfs few_left = {};
 
     uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
     uint32_t segments() const { return StepLayout::most_segments(plan, rows, kind); }
@@ -56,13 +60,20 @@ struct View {
     }
 };
 
-static_assert(args::kHandedUnitBytes <= kInt8UnitBytes);
+static_assert(args::kHandedUnitBytes <= kHandedUnitBytes);
+// Halfs of a unit, and what the blocks of two of its tiles of 16 columns know of it.
+static_assert(args::kMostHanded * (32 * 2 + 2 * sizeof(args::Reach)) <= kHandedFewUnitBytes);
+
 
 class HipKernel : public Kernel {
 public:
     virtual Status launch(Launcher& launcher, const View& view) const = 0;
     // Of the scratch that kernels share, in bytes.
     virtual uint64_t scratch(const Plan&) const { return 0; }
+    // In a step of few rows: how many blocks leave a part of each row as halfs, if the kernel does so, and
+    // whether it takes such rows.
+    virtual uint32_t blocks_leaving(const View&) const { return 0; }
+    virtual bool takes_halfs(const View&) const { return false; }
 };
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device);
@@ -132,6 +143,7 @@ private:
     uint64_t result_bytes() const;
     uint32_t row_class(uint32_t rows) const;
     View view_of(uint32_t rows, const StepLayout& inputs) const;
+    void hand_few(View& view, size_t index) const;
     Status launch_one(Launcher& launcher, const View& view, size_t index) const;
     Status launch_all(Launcher& launcher, const View& view, bool best) const;
     Result<GraphExec> graph(const View& view, bool best);
@@ -149,6 +161,8 @@ private:
     Record mode_;
     std::shared_ptr<Workspace> workspace_;
     std::vector<ByteRange> arena_gaps_;  // of guarded memory
+    // The steps that leave and take it, by handed slot.
+    std::map<int32_t, std::pair<size_t, size_t>> handed_;
     // By class of rows, kind, and whether the best outputs are wanted.
     std::map<std::tuple<uint32_t, StepKind, bool>, GraphExec> graphs_;
     uint32_t rows_ = 0, outputs_ = 0;  // of the last step

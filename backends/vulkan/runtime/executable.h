@@ -20,7 +20,7 @@ constexpr std::array<uint32_t, 9> kRowClasses = {1, 2, 4, 8, 16, 32, 64, 128, 51
 
 // Of 32 elements in int8, as shaders/include/leave_row.glsl lays them out.
 constexpr uint64_t kLeftUnitBytes = 48;
-static_assert(kLeftUnitBytes <= kInt8UnitBytes);
+static_assert(kLeftUnitBytes <= kHandedUnitBytes);
 
 // What kernels see while they are recorded.
 struct View {

@@ -46,22 +46,25 @@ bool mixes(const BoundPlan& bound) {
     return true;
 }
 
-// A row is written as int8 for the first step that takes it; later steps with another norm read it as f32.
-static void declare_int8_rows(BoundPlan& bound, const std::set<std::string>& refused) {
+// Rows are handed to the first step that takes them; later steps with another norm read them as f32.
+static void declare_handed_rows(BoundPlan& bound, const std::set<std::string>& refused) {
     Plan& plan = bound.plan;
     for (size_t to = 0; to < plan.steps.size(); ++to) {
         const std::optional<Operand> taken = operand(plan.steps[to].op);
-        if (!taken || !bound.kernels[to]->takes_int8()) continue;
+        if (!taken) continue;
+        const Kernel& taker = *bound.kernels[to];
         const uint32_t width = plan.slot(taken->x).width;
         const size_t from = last_writer(plan, to, taken->x);
         if (plan.slot(taken->x).of_outputs || width % 32 != 0 || from == to) continue;
-        if (plan.steps[from].leaves || !bound.kernels[from]->leaves_int8() ||
-            access(plan.steps[from].op).writes[0] != taken->x)
+        const Kernel& leaver = *bound.kernels[from];
+        const bool one = taker.takes_int8() && leaver.leaves_int8(),
+                   few = plan.max_rows > 1 && taker.takes_few() && leaver.leaves_few();
+        if (plan.steps[from].leaves || (!one && !few) || access(plan.steps[from].op).writes[0] != taken->x)
             continue;
-        if (!refused.empty() && refused.contains(int8_key(plan.steps[from].op, plan.steps[to].op, plan)))
+        if (!refused.empty() && refused.contains(handed_key(plan.steps[from].op, plan.steps[to].op, plan)))
             continue;
         plan.steps[from].leaves = plan.steps[to].takes = {int32_t(plan.slots.size())};
-        plan.slots.push_back({width, false, 0, true, taken->norm});
+        plan.slots.push_back({width, false, 0, true, one, few, taken->norm});
     }
 }
 
@@ -111,7 +114,7 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     }
     bound.plan = out.plan();
     bound.plan.steps = std::move(placed);
-    declare_int8_rows(bound, backend.refused());
+    declare_handed_rows(bound, backend.refused());
     if (backend.overlaps()) put_in_order(bound);
     assign_arena(bound.plan);
     // The slices that are searched differ with the width, so a verdict on one width does not cover another.
