@@ -257,9 +257,9 @@ Status launch_few(Launcher& launcher, const View& view, const Tiled& p, const Ac
         striding(few_grid(args.tiles, rows, report), how.threads, how.shared), args);
 }
 
-// True where a step of so many rows can hand them on as halfs.
+// True where a step of so many rows can hand them on as halfs, as kernels/few.h has it.
 bool hands_rows(uint32_t rows, const DeviceReport& report) {
-    return rows > 1 && few_tokens(rows, report) <= args::kMostHanded;
+    return rows > 1 && !report.copies_ahead() && few_tokens(rows, report) <= args::kMostHanded;
 }
 // Blocks that leave parts of the rows that a product of few makes, whole tiles of 16.
 uint32_t few_leaving(const View& view, uint64_t results, const DeviceReport& report) {
