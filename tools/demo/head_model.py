@@ -19,7 +19,7 @@ NORMS = ("nextn.enorm", "nextn.hnorm", "attn_norm", "ffn_norm", "nextn.shared_he
 
 
 def leave_out_head(file):
-    """Of a file that has a head, what it was without."""
+    """The file as it was without a head."""
     layers = file["llama.block_count"]
     if "llama.nextn_predict_layers" in file.entries:
         layers -= file["llama.nextn_predict_layers"]

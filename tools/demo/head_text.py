@@ -64,7 +64,7 @@ def asked(question):
 
 
 def prompts_of(documents, tokenizer, probes, rng):
-    """What the trunk goes on with, by kind: questions, conversations up to an answer, beginnings of plain texts."""
+    """Prompts for the trunk, by kind: questions, conversations up to an answer, beginnings of plain texts."""
     opening = tokenizer.encode("<|im_start|>assistant\n").ids
     kinds = {"questions": [e.ids for e in tokenizer.encode_batch([asked(p) for p in probes])], "conversations": [], "beginnings": []}
     for ids in documents:

@@ -13,7 +13,7 @@ TRIED = (1.0, 0.93, 0.86, 0.79)
 
 
 def half(x):
-    """As stored in F16. Tiny scales become the least normal one."""
+    """The values that F16 can hold."""
     return x.to(torch.float16).float()
 
 
