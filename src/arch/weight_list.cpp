@@ -441,9 +441,6 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const WeightList& list
     RL_TRY(resolver.add(list, out.set));
     if (prediction) RL_TRY(resolver.add(*prediction, out.prediction.emplace(prediction->layers())));
     out.notes = RL_TRY(check_leftovers(gguf, list, resolver.used()));
-    if (list.unused_layers() > 0 && !prediction)
-        out.notes.push_back(fmt::format("the last {} layers, which predict further tokens, are left out",
-                                        list.unused_layers()));
     if (const GgufTensor* table = out.ngrams ? gguf.find(out.ngrams->tensor) : nullptr)
         out.notes.push_back(
             fmt::format("the table of n-grams, {}, stays in the file: rows are read as tokens come",

@@ -110,7 +110,6 @@ public:
     const std::vector<std::string>& ignored() const { return ignored_; }
     const std::optional<NgramTable>& ngrams() const { return ngrams_; }
     uint32_t layers() const { return config_.layers; }
-    uint32_t unused_layers() const { return config_.unused_layers; }
 
 private:
     void each_layer(const WeightSpec& spec);

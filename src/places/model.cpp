@@ -76,12 +76,11 @@ Status Model::read(const std::string& arch, uint64_t context, ReadHead head) {
     if (alone && head == ReadHead::no)
         return error("{} holds an MTP head alone, which guesses for a model: name it with -md", gguf.path());
     if (head == ReadHead::required && !any) return error("{}: this file has no MTP head", gguf.path());
-    if (any && head != ReadHead::no) prediction_ = RL_TRY(arch_->config({gguf, arch, context, true}));
-    if (prediction_ && !prediction_->predicts()) {
-        if (alone || head == ReadHead::required)
-            return error("{}: redline cannot run MTP heads of architecture {}", gguf.path(), arch);
-        prediction_.reset();
-    }
+    if (any) prediction_ = RL_TRY(arch_->config({gguf, arch, context, true}));
+    offers_head_ = prediction_ && prediction_->predicts();
+    if (any && !offers_head_ && (alone || head == ReadHead::required))
+        return error("{}: redline cannot run MTP heads of architecture {}", gguf.path(), arch);
+    if (!offers_head_ || head == ReadHead::no) prediction_.reset();
     config_ = alone ? prediction_ : RL_TRY(arch_->config({gguf, arch, context}));
     WeightList list(*config_);
     arch_->weights(*config_, list);
@@ -89,6 +88,11 @@ Status Model::read(const std::string& arch, uint64_t context, ReadHead head) {
     if (prediction_ && !alone) arch_->weights(*prediction_, further.emplace(*prediction_));
     resolved_ =
         std::make_unique<ResolvedWeights>(RL_TRY(resolve_weights(gguf, list, further ? &*further : nullptr)));
+    if (const uint32_t unused = offers_head_ ? 0 : config_->unused_layers; unused > 0)
+        resolved_->notes.push_back(
+            unused == 1
+                ? "the last layer, which predicts further tokens, is left out"
+                : fmt::format("the last {} layers, which predict further tokens, are left out", unused));
     return {};
 }
 

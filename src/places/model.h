@@ -70,6 +70,8 @@ public:
     Result<Plan> plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing,
                       const Model* head = nullptr) const;
 
+    // True when the file has an MTP head that can guess, whether it was read or not.
+    bool offers_head() const { return offers_head_; }
     // True when it was read with an MTP head.
     bool has_head() const { return prediction_ != nullptr; }
     // Forgets the head; before place(), of a model that is more than one.
@@ -91,6 +93,7 @@ private:
     const Arch* arch_ = nullptr;
     std::shared_ptr<const Config> config_;
     std::shared_ptr<const Config> prediction_;  // of the MTP head; null: it was not read
+    bool offers_head_ = false;
     std::unique_ptr<Tokenizer> tokenizer_;
     std::unique_ptr<ResolvedWeights> resolved_;
     Backend* backend_ = nullptr;

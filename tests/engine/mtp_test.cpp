@@ -357,6 +357,12 @@ TEST_CASE(
     CHECK(message(Model::inspect(plain, 64, ReadHead::required)).find("this file has no MTP head") !=
           std::string::npos);
     CHECK_FALSE(must(Model::inspect(plain, 64, ReadHead::if_any)).has_head());
+    CHECK_FALSE(must(Model::inspect(plain, 64)).offers_head());
+    const HeadFile with("llama3");
+    const Model unread = must(Model::inspect(with.path, 64));
+    CHECK(unread.offers_head());
+    CHECK_FALSE(unread.has_head());
+    CHECK(unread.notes().empty());
     const HeadFile alone("llama3", true);
     CHECK(message(Model::inspect(alone.path)).find("holds an MTP head alone, which guesses for a model") !=
           std::string::npos);
@@ -365,5 +371,9 @@ TEST_CASE(
     save_with_key(hybrid, "nemotron_h.nextn_predict_layers", 1, path);
     CHECK(message(Model::inspect(path, 64, ReadHead::required))
               .find("redline cannot run MTP heads of architecture nemotron_h") != std::string::npos);
+    const Model left = must(Model::inspect(path, 64));
+    CHECK_FALSE(left.offers_head());
+    CHECK(left.notes() ==
+          std::vector<std::string>{"the last layer, which predicts further tokens, is left out"});
     std::filesystem::remove(path);
 }

@@ -234,6 +234,7 @@ Result<Json> gather(const InfoOptions& info) {
         loaded.model = std::make_unique<Model>(std::move(model.value()));
         const Model& m = *loaded.model;
         all["notes"] = m.notes();
+        all["mtp_head"] = m.offers_head();
         all["shape"] = shape_json(m.config());
         all["tokenizer"] = tokenizer_json(m.tokenizer());
         add_chat(gguf.metadata(), m.tokenizer(), all);
@@ -322,6 +323,7 @@ std::string shape_text(const Json& all) {
         shape += fmt::format("feed-forward {}", number(s["ffn_width"]));
     std::string out = line("shape", shape);
     out += line("context", fmt::format("trained for {} tokens", number(s["trained_context"])));
+    if (all["mtp_head"] == true) out += line("MTP head", "guesses further tokens: --spec-type draft-mtp");
     for (const Json& each : all["notes"]) out += line("", "note: " + shown(each));
     return out;
 }
