@@ -134,7 +134,8 @@ TEST_CASE("cli: quantize writes a smaller file and says what it lost") {
     CHECK(report["tensors"][0]["to"] == "Q6_K");
     CHECK(report["tensors"][0]["rmse"] > 0.0);
     check_refused({"quantize", demo, out, "Q4_0", "--allow-requantize"}, 1, {"exists", "--overwrite"});
-    const Outcome again = redline_({"quantize", demo, out, "Q8_0", "--overwrite", "-q"});
+    const Outcome again =
+        redline_({"quantize", demo, out, "Q8_0", "--allow-requantize", "--overwrite", "-q"});
     CHECK(again.code == 0);
     CHECK(again.err.empty());
     CHECK(redline_({"run", "-m", out, "-p", "a", "-n", "1"}).code == 0);
