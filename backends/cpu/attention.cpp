@@ -13,7 +13,7 @@ namespace redline::cpu {
 
 namespace {
 
-constexpr AttentionKernels kAttentionPortable{kv_store, attend, combine, float_activations};
+constexpr AttentionKernels kAttentionPortable{kv_store, attend, combine, merge, float_activations};
 
 // Elements of rows [first, first + count) between a part of a cache and a plain (count, width) array, to
 // which kToPlain copies them. `blocked`: the part has its rows in blocks of 16, [block][element][row of the

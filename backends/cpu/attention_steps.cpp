@@ -2,6 +2,7 @@
 #include "executable.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace redline::cpu {
 
@@ -130,28 +131,53 @@ public:
         return {.weights = kToBfloat, .activations = {0x1p-16}, .keys = {0x1p-15}, .values = kToBfloat};
     }
 
+    // Values of q8_0 are scaled before or after they are weighted, by how many queries there are.
+    bool alike_rows(const Plan& plan) const override { return plan.cache(op_.cache).type != CacheType::q8_0; }
     uint64_t shared_scratch(const Plan&, uint32_t) const override {
-        return uint64_t(kFewRows) * op_.shape.heads * kMaxParts * (value_dim_ + 2) * sizeof(float);
+        return uint64_t(kSplitRows) * op_.shape.kv_heads * kMaxParts * partial_bytes(1);
     }
     uint64_t thread_scratch(const Plan& plan) const override {
-        return attend_scratch_bytes(std::min(plan.max_rows, block_rows()), group_, op_.shape.head_dim);
+        return attend_bytes(plan) + 2 * partial_bytes(std::min(plan.max_rows, kFewRows));
     }
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
-        if (view.rows() <= kFewRows && view.segments.size() == 1)
+        const bool splits = view.rows() <= kSplitRows && view.segments.size() == 1;
+        if (splits && part_keys(view, 0) == part_keys(view, view.rows() - 1))
             run_split(view, worker, step);
         else
             run_blocks(view, worker, step);
     }
 
 private:
-    static constexpr uint32_t kFewRows = 4;  // up to this many rows the keys are split, above it the rows
+    // Up to so many rows of a sequence are computed as each of them would be alone: over parts of the keys
+    // that depend on a row's position, whatever rows are beside it.
+    static constexpr uint32_t kFewRows = kAlikeRows;
+    static constexpr uint32_t kSplitRows = 4;       // up to this many rows the parts are shared out, too
     static constexpr uint32_t kBlockQueries = 128;  // of a unit of work, which converts its keys but once
     static constexpr uint32_t kMaxParts = 64;
     static constexpr uint64_t kPartKeys = 256;  // keys worth a part of their own
 
     // Rows of a unit of work.
     uint32_t block_rows() const { return std::max(32u, kBlockQueries / group_); }
+    // Partial results of one kv head.
+    uint64_t partial_bytes(uint32_t rows) const {
+        return uint64_t(rows) * group_ * (value_dim_ + 2) * sizeof(float);
+    }
+    uint64_t attend_bytes(const Plan& plan) const {
+        const uint64_t bytes =
+            attend_scratch_bytes(std::min(plan.max_rows, block_rows()), group_, op_.shape.head_dim);
+        return (bytes + 63) / 64 * 64;
+    }
+
+    // Keys of a part, at a multiple of which it begins: kMaxParts of them are enough for all that the row
+    // sees.
+    uint64_t part_keys(const RunView& view, uint64_t row) const {
+        const uint64_t before = view.params.rows[row].position;
+        const uint64_t seen = op_.window > 0 ? std::min<uint64_t>(before, op_.window) : before;
+        uint64_t keys = kPartKeys;
+        while (seen / keys + 2 > kMaxParts) keys *= 2;
+        return keys;
+    }
 
     // The work of one kv head for rows [row, row + rows), all of one sequence.
     Attend attend(const RunView& view, const Worker& worker, uint32_t kv_head, uint32_t row,
@@ -179,55 +205,97 @@ private:
         return work;
     }
 
-    // Rows of one sequence each, and at most block_rows().
-    std::vector<Segment> blocks(std::span<const Segment> segments) const {
+    // Rows of one sequence each: at most block_rows(), or few with parts of equal size.
+    std::vector<Segment> blocks(const RunView& view) const {
         std::vector<Segment> blocks;
-        for (const Segment& segment : segments)
-            for (uint32_t row = 0; row < segment.rows; row += block_rows())
-                blocks.push_back({segment.first + row, std::min(block_rows(), segment.rows - row)});
+        for (const Segment& segment : view.segments) {
+            const bool few = segment.rows <= kFewRows;
+            uint32_t rows = 0;
+            for (uint32_t row = 0; row < segment.rows; row += rows) {
+                rows = std::min(block_rows(), segment.rows - row);
+                const uint32_t first = segment.first + row;
+                while (few && part_keys(view, first) != part_keys(view, first + rows - 1)) --rows;
+                blocks.push_back({first, rows});
+            }
+        }
         return blocks;
     }
 
     // Many rows, or several sequences: units are (kv head, block of rows), of a head those with the most keys
     // first.
     void run_blocks(const RunView& view, const Worker& worker, uint32_t step) const {
-        const std::vector<Segment> blocks = this->blocks(view.segments);
+        const std::vector<Segment> blocks = this->blocks(view);
         Claims claims(view, worker, step, blocks.size() * op_.shape.kv_heads);
         for (uint64_t i; claims.next(i);) {
             const Segment& block = blocks[blocks.size() - 1 - i % blocks.size()];
-            const uint32_t head = uint32_t(i / blocks.size());
-            attention_kernels(view.isa).attend(attend(view, worker, head, block.first, block.rows));
+            const Attend work = attend(view, worker, uint32_t(i / blocks.size()), block.first, block.rows);
+            if (block.rows <= kFewRows)
+                attend_in_parts(view, worker, work, part_keys(view, block.first));
+            else
+                attention_kernels(view.isa).attend(work);
         }
     }
+
+    // One part after the other.
+    void attend_in_parts(const RunView& view, const Worker& worker, Attend work, uint64_t keys) const {
+        const AttentionKernels& kernels = attention_kernels(view.isa);
+        const Attend whole = work;
+        const Parts parts(whole, keys);
+        work.few = true;
+        if (parts.count <= 1) return kernels.attend(work);
+        auto* const sums = reinterpret_cast<float*>(view.scratch(worker) + attend_bytes(view.plan));
+        const size_t queries = size_t(whole.rows) * group_, width = value_dim_ + 2;
+        float* const part = sums + queries * width;
+        std::fill_n(sums, queries * width, 0.0f);
+        for (size_t i = 0; i < queries; ++i) sums[i * width + value_dim_] = -HUGE_VALF;
+        for (uint32_t i = 0; i < parts.count; ++i) {
+            parts.choose(i, part, work);
+            kernels.attend(work);
+            kernels.merge(part, sums, queries, value_dim_);
+        }
+        kernels.combine(sums, 1, queries * width, whole);
+    }
+
+    // The parts of the keys of some rows.
+    struct Parts {
+        Parts(const Attend& whole_work, uint64_t part_keys)
+            : whole(whole_work),
+              keys(part_keys),
+              first(whole.key_begin / keys),
+              count(uint32_t((whole.key_end + keys - 1) / keys - first)) {}
+        // Sinks are counted once, when the parts are merged.
+        void choose(uint32_t i, float* partial, Attend& work) const {
+            work.key_begin = std::max(whole.key_begin, (first + i) * keys);
+            work.key_end = std::min(whole.key_end, (first + i + 1) * keys);
+            work.out = nullptr;
+            work.sinks = nullptr;
+            work.partial = partial;
+        }
+        const Attend& whole;
+        uint64_t keys, first;
+        uint32_t count;
+    };
 
     // Few rows: units are (kv head, part of the keys); partial results are merged afterwards.
     void run_split(const RunView& view, const Worker& worker, uint32_t step) const {
         const uint32_t kv_heads = op_.shape.kv_heads;
         const Attend whole = attend(view, worker, 0, 0, view.rows());
-        const uint64_t keys = whole.key_end - whole.key_begin;
-        const uint64_t wanted = std::min<uint64_t>(kMaxParts, (keys + kPartKeys - 1) / kPartKeys);
-        const uint64_t per_part = (keys + wanted - 1) / wanted;
-        const uint32_t parts = uint32_t((keys + per_part - 1) / per_part);
+        const Parts parts(whole, part_keys(view, 0));
         const size_t part_floats = size_t(whole.rows) * whole.group * (value_dim_ + 2);
         auto* partials = reinterpret_cast<float*>(view.shared_scratch);
-        Claims claims(view, worker, step, uint64_t(parts) * kv_heads);
+        Claims claims(view, worker, step, uint64_t(parts.count) * kv_heads);
         for (uint64_t i; claims.next(i);) {
-            const uint32_t kv_head = uint32_t(i / parts), part = uint32_t(i % parts);
-            Attend work = attend(view, worker, kv_head, 0, view.rows());
-            if (parts > 1) {
-                work.key_begin = whole.key_begin + part * per_part;
-                work.key_end = std::min(work.key_begin + per_part, whole.key_end);
-                work.out = nullptr;
-                work.sinks = nullptr;  // counted once, when the parts are merged
-                work.partial = partials + i * part_floats;
-            }
+            Attend work = attend(view, worker, uint32_t(i / parts.count), 0, view.rows());
+            work.few = true;
+            if (parts.count > 1) parts.choose(uint32_t(i % parts.count), partials + i * part_floats, work);
             attention_kernels(view.isa).attend(work);
         }
-        if (parts <= 1) return;
+        if (parts.count <= 1) return;
         worker.barrier();
         const auto mine = worker.share(kv_heads);
         for (uint64_t h = mine.begin; h < mine.end; ++h)
-            attention_kernels(view.isa).combine(partials + h * parts * part_floats, parts, part_floats,
+            attention_kernels(view.isa).combine(partials + h * parts.count * part_floats, parts.count,
+                                                part_floats,
                                                 attend(view, worker, uint32_t(h), 0, view.rows()));
     }
 

@@ -171,6 +171,8 @@ public:
     Precision precision(uint64_t rows) const override {
         return loosest(dense().precision(rows), dense().precision(std::max<uint64_t>(rows, group_)));
     }
+    // How the work is divided depends on all rows.
+    bool alike_rows(const Plan&) const override { return false; }
     uint64_t shared_scratch(const Plan& plan, uint32_t workers) const override {
         const uint64_t few = uint64_t(kFewRows) * op_.shape.kv_heads * runs(plan) * part_bytes();
         return std::max(dense().shared_scratch(plan, workers), few);

@@ -84,7 +84,7 @@ Status load_panels(const Tensor& tensor, const LoadItem& item, ByteSource& sourc
 
 }  // namespace
 
-class CpuBackend : public Backend {
+class CpuBackend : public Backend, public AlikeRows {
 public:
     CpuBackend(uint32_t threads, Isa isa, const BackendOptions& options)
         : team_(threads), isa_(isa), guarded_(options.guarded) {
@@ -96,6 +96,12 @@ public:
     }
 
     const DeviceInfo& device() const override { return info_; }
+
+    bool alike_rows(const BoundPlan& bound) const override {
+        return std::all_of(bound.kernels.begin(), bound.kernels.end(), [&](const auto& kernel) {
+            return static_cast<const CpuKernel&>(*kernel).alike_rows(bound.plan);
+        });
+    }
 
     bool has_kernels(const Format& format) const override { return !panel_fields(format.gguf_id).empty(); }
 

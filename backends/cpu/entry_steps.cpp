@@ -98,6 +98,8 @@ public:
           ratio_(op.entries ? plan.cache(op.entries).ratio : 1),
           window_(plan.cache(op.cache).window) {}
 
+    // How the work is divided depends on all rows.
+    bool alike_rows(const Plan&) const override { return false; }
     uint64_t shared_scratch(const Plan&, uint32_t) const override {
         return uint64_t(kFewRows) * kMostParts * part_floats() * sizeof(float);
     }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels.h"
-#include "plan/backend.h"
+#include "plan/alike_rows.h"
 #include "region.h"
 #include "threads.h"
 
@@ -133,7 +133,12 @@ public:
     // Upper bounds for a plan, in bytes.
     virtual uint64_t shared_scratch(const Plan& plan, uint32_t workers) const;
     virtual uint64_t thread_scratch(const Plan& plan) const;
+    // See AlikeRows.
+    virtual bool alike_rows(const Plan&) const { return true; }
 };
+
+// The same of products with weights of this format.
+bool alike_products(Isa isa, const Format& format);
 
 // Of products.
 Precision precision_of(Activations activations);

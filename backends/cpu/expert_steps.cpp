@@ -244,6 +244,7 @@ public:
                        precision_of(linear_kernel(isa_, *format_, 1).activations));
     }
 
+    bool alike_rows(const Plan&) const override { return alike_products(isa_, *format_); }
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
         return activation_bytes(isa_, *format_, shape_.cols, plan.max_rows) * plan.max_rows * used_;
     }

@@ -62,6 +62,8 @@ struct LinearKernel {
     // [0, x_rows). x is a set of prepared rows, x_stride its activation_bytes.
     void (*multiply)(const PackedMatrix& w, uint64_t panel_begin, uint64_t panel_end, const std::byte* x,
                      size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate);
+    // A row's sums are those that it has alone, bit for bit, whatever few rows are beside it.
+    bool alike = false;
 };
 
 // The kernel for a product of `format` with this many activation rows (few rows: bound by bandwidth; many: by
@@ -108,6 +110,7 @@ struct Attend {
         nullptr;           // (group), an extra logit per head whose probability is dropped; may be null
     float* out = nullptr;  // as q, out_stride floats per row; null when only `partial` is wanted
     size_t out_stride = 0;
+    bool few = false;              // each row is computed as if it were alone, bit for bit
     float* partial = nullptr;      // (rows, group, value_dim + 2): sum of exp * value, max score, sum of exp
     std::byte* scratch = nullptr;  // attend_scratch_bytes(); needs no alignment
 };
@@ -118,6 +121,8 @@ struct AttentionKernels {
     void (*attend)(const Attend& work);
     // Merges `parts` partial results (each (rows, group, value_dim + 2), part_stride floats apart) into out.
     void (*combine)(const float* partials, size_t parts, size_t part_stride, const Attend& work);
+    // Merges a partial result of `queries` queries into that of the keys before, as combine() does.
+    void (*merge)(const float* part, float* into, size_t queries, size_t value_dim);
     // How attend() treats its operands with so many queries, rows times group.
     Activations (*activations)(size_t queries, uint32_t head_dim);
 };

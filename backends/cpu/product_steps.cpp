@@ -20,6 +20,14 @@ uint64_t activation_bytes(Isa isa, const Format& format, size_t cols, size_t max
     return std::max<uint64_t>(few, linear_kernel(isa, format, max_rows).activation_bytes(cols));
 }
 
+}  // namespace
+
+bool alike_products(Isa isa, const Format& format) {
+    return linear_kernel(isa, format, 1).alike && linear_kernel(isa, format, kAlikeRows).alike;
+}
+
+namespace {
+
 // Normalises rows [begin, end) of `rows` (when a norm is given) and prepares them for `kernel`.
 void prepare_rows(const RunView& view, const LinearKernel& kernel, const float* x, size_t cols,
                   const Norm& norm, uint64_t begin, uint64_t end, uint64_t rows, float* normed,
@@ -68,6 +76,10 @@ public:
         return all;
     }
 
+    bool alike_rows(const Plan&) const override {
+        return std::all_of(formats_.begin(), formats_.end(),
+                           [this](const Format* format) { return alike_products(isa_, *format); });
+    }
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
         return plan.max_rows == 1 ? 0 : prepared_bytes(plan) * rows_at_most(plan);
     }
@@ -174,6 +186,7 @@ public:
         return precision_of(linear_kernel(isa_, *format_, rows).activations);
     }
 
+    bool alike_rows(const Plan&) const override { return alike_products(isa_, *format_); }
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
         if (plan.max_rows == 1) return 0;
         return activation_bytes(isa_, *format_, plan.slot(op_.x).width, plan.max_rows) * plan.max_rows;

@@ -266,7 +266,7 @@ inline void TileBlock::run() {
     const TileConfig config;
     _tile_loadconfig(&config);
     load_queries();
-    for_each_tile(kTileKeys, [this](const Tile& tile) {
+    for_each_tile(kTileKeys, kKeyBlock, [this](const Tile& tile) {
         load_keys(tile);
         load_values(tile);
         for (size_t begin = 0; begin < queries_; begin += kTileQueries) add_chunk(tile, begin);
@@ -284,7 +284,7 @@ inline void attend_by_tiles(const Attend& work) {
     const uint32_t step = block_rows(work.rows, work.group, work.kv.head_dim);
     for (uint32_t row = 0; row < work.rows; row += step) {
         const uint32_t rows = work.rows - row < step ? work.rows - row : step;
-        if (work.kv.rank == 0 && tiles_suit(size_t{rows} * work.group, work.kv.head_dim))
+        if (!work.few && work.kv.rank == 0 && tiles_suit(size_t{rows} * work.group, work.kv.head_dim))
             TileBlock(work, row, rows).run();
         else
             Block(work, row, rows).run();
@@ -293,6 +293,6 @@ inline void attend_by_tiles(const Attend& work) {
 
 }  // namespace
 
-constexpr AttentionKernels kAttentionAmx{kv_store, attend_by_tiles, combine, tile_activations};
+constexpr AttentionKernels kAttentionAmx{kv_store, attend_by_tiles, combine, merge, tile_activations};
 
 }  // namespace redline::cpu

@@ -7,6 +7,6 @@
 
 namespace redline::cpu {
 
-constexpr AttentionKernels kAttentionAvx2{kv_store, attend, combine, float_activations};
+constexpr AttentionKernels kAttentionAvx2{kv_store, attend, combine, merge, float_activations};
 
 }  // namespace redline::cpu

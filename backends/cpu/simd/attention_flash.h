@@ -92,9 +92,10 @@ protected:
     Span seen_by(const Tile& tile, size_t query) const {
         return tile.uniform ? tile.seen : tile.clip(visible_keys(work_, row_of(query)));
     }
-    // Calls work(Tile) for all keys that any query sees, so many at a time.
+    // Calls work(Tile) for all keys that any query sees, at most so many at a time: up to a multiple of
+    // `grid` keys, from one such multiple on.
     template <typename Work>
-    void for_each_tile(size_t tile_keys, Work work) const;
+    void for_each_tile(size_t tile_keys, size_t grid, Work work) const;
     void finish(size_t query) const;
 
 private:
@@ -152,17 +153,17 @@ inline Block::Block(const Attend& work, uint32_t first_row, uint32_t rows)
 }
 
 template <typename Work>
-inline void Block::for_each_tile(size_t tile_keys, Work work) const {
+inline void Block::for_each_tile(size_t tile_keys, size_t grid, Work work) const {
     const uint32_t last_row = row_of(queries_ - 1);
     KeyRange seen{visible_keys(work_, first_row_).begin, visible_keys(work_, last_row).end};
     if (seen.begin >= seen.end) seen = {0, 0};
     const KvHead& kv = work_.kv;
     const uint64_t rows = kv.sequence_rows > 0 ? kv.sequence_rows : kv.capacity;
-    for (uint64_t key = seen.begin / kKeyBlock * kKeyBlock; key < seen.end;) {
+    for (uint64_t key = seen.begin / grid * grid; key < seen.end;) {
         const uint64_t left = seen.end - key, in_sequence = key % rows, in_page = in_sequence % kPageRows;
         // The end of a ring, and of a page, is the end of a tile.
         const size_t most = smaller(left, kv.pages ? kPageRows - in_page : rows - in_sequence);
-        const size_t keys = smaller(most, tile_keys);
+        const size_t keys = smaller(most, tile_keys - key % grid);
         const uint64_t row = kv.pages ? kv.pages[in_sequence / kPageRows] * kPageRows + in_page : in_sequence;
         Tile tile{key, row, keys, {}, false, left <= keys};
         tile.seen = tile.clip(seen);
@@ -174,7 +175,7 @@ inline void Block::for_each_tile(size_t tile_keys, Work work) const {
 
 inline void Block::run() {
     load_queries();
-    for_each_tile(kTile, [this](const Tile& tile) { add_tile(tile); });
+    for_each_tile(kTile, kTile, [this](const Tile& tile) { add_tile(tile); });
     for (size_t i = 0; i < queries_; ++i) finish(i);
 }
 
@@ -213,9 +214,10 @@ inline void Block::score_direct(const Tile& tile, const typename Element::Type* 
         Element::kScaled ? cache_.key_scales() + cache_.scale_index(tile.row, 0) : nullptr;
     const KeyTile<Element> keys{all_keys + tile.row * dims_, scales, dims_,
                                 reinterpret_cast<const std::byte*>(all_values + tile.row * dims_)};
+    const size_t first = tile.seen.lo / kPiece * kPiece, end = round_up(tile.seen.hi, kPiece);
     for (size_t begin = 0; begin < queries_; begin += chunk_)
         with_count<Vec::kQueries>(chunk_queries(begin), [&]<int M>(Count<M>) {
-            score_keys<Element, M>(scratch_.q + begin * dims_, keys, 0, round_up(tile.keys, kPiece),
+            score_keys<Element, M>(scratch_.q + begin * dims_, keys, first, end,
                                    scratch_.scores + begin * kTile);
         });
 }
@@ -364,32 +366,40 @@ inline void attend(const Attend& work) {
         Block(work, row, work.rows - row < step ? work.rows - row : step).run();
 }
 
-inline void combine_head(const float* part, size_t parts, size_t part_stride, size_t dims, const float* sink,
-                         float* out) {
-    float maximum = -kInfinity;
-    for (size_t i = 0; i < parts; ++i)
-        if (part[i * part_stride + dims] > maximum) maximum = part[i * part_stride + dims];
+// A partial result is added to that of earlier keys, `dims` weighted sums in `out` with their state. The
+// first one stays what it is, bit for bit, and one that saw no key leaves the others so.
+inline void add_part(const float* part, size_t dims, float* out, Softmax& state) {
+    if (part[dims + 1] == 0.0f) return;
+    const float maximum = part[dims] > state.maximum ? part[dims] : state.maximum;
     const float base = exponent_base(maximum);
-    float total = 0.0f;
-    for (size_t i = 0; i < dims; ++i) out[i] = 0.0f;
-    for (size_t i = 0; i < parts; ++i) {
-        const float* from = part + i * part_stride;
-        if (from[dims + 1] == 0.0f) continue;  // saw no key
-        const float weight = exp1(from[dims] - base);
-        total += weight * from[dims + 1];
-        for (size_t j = 0; j < dims; ++j) out[j] += weight * from[j];
-    }
-    const float scale = final_scale(maximum, total, sink);
-    for (size_t i = 0; i < dims; ++i) out[i] *= scale;
+    const float shrink = exp1(state.maximum - base), weight = exp1(part[dims] - base);
+    state.maximum = maximum;
+    state.total = state.total * shrink + weight * part[dims + 1];
+    for (size_t i = 0; i < dims; ++i) out[i] = out[i] * shrink + weight * part[i];
 }
 
 inline void combine(const float* partials, size_t parts, size_t part_stride, const Attend& work) {
     const size_t dims = work.kv.value_dim();
     for (size_t row = 0; row < work.rows; ++row)
-        for (size_t head = 0; head < work.group; ++head)
-            combine_head(partials + (row * work.group + head) * (dims + 2), parts, part_stride, dims,
-                         work.sinks != nullptr ? work.sinks + head : nullptr,
-                         work.out + row * work.out_stride + head * dims);
+        for (size_t head = 0; head < work.group; ++head) {
+            const float* part = partials + (row * work.group + head) * (dims + 2);
+            float* out = work.out + row * work.out_stride + head * dims;
+            Softmax state;
+            for (size_t i = 0; i < dims; ++i) out[i] = 0.0f;
+            for (size_t i = 0; i < parts; ++i) add_part(part + i * part_stride, dims, out, state);
+            const float scale =
+                final_scale(state.maximum, state.total, work.sinks != nullptr ? work.sinks + head : nullptr);
+            for (size_t i = 0; i < dims; ++i) out[i] *= scale;
+        }
+}
+
+inline void merge(const float* part, float* into, size_t queries, size_t dims) {
+    for (size_t i = 0; i < queries; ++i, part += dims + 2, into += dims + 2) {
+        Softmax state{into[dims], into[dims + 1]};
+        add_part(part, dims, into, state);
+        into[dims] = state.maximum;
+        into[dims + 1] = state.total;
+    }
 }
 
 }  // namespace

@@ -151,7 +151,8 @@ struct Int8Product {
                                           accumulate);
         multiply_mat<V, F>(view, panel_begin, panel_end, blocks, x_stride, x_rows, y, y_stride, accumulate);
     }
-    static constexpr LinearKernel kernel = {Activations::int8_block32, int8_bytes, prepare_int8, multiply};
+    static constexpr LinearKernel kernel = {Activations::int8_block32, int8_bytes, prepare_int8, multiply,
+                                            !goes_alone<F>};
 };
 
 }  // namespace

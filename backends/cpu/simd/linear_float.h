@@ -30,42 +30,46 @@ struct BF16 {
     RL_ALWAYS_INLINE static typename V::Floats column(const uint8_t* p) { return V::bfloats(p); }
 };
 
-// One activation row against kStreams panels side by side (see reads_side_by_side()). Four sums per row,
-// taken in turn, keep rounding errors apart.
+// Columns that are summed before they are added to the sums of others, which keeps rounding errors small.
+constexpr size_t kFloatCut = 256;
+
+// One activation row against kStreams panels side by side (see reads_side_by_side()). The sums are those of
+// float_mat(), bit for bit.
 template <class V, class F, size_t kStreams>
 inline void float_streams(const PanelView& w, size_t p, size_t end, const float* x, float* y,
                           bool accumulate) {
     constexpr size_t kAhead = kStreams > 1 ? 2048 : kLoneAhead, kStep = 1024 / F::kColumnBytes;
     const uint8_t* at[kStreams];
-    typename V::Floats total[kStreams][4];
+    typename V::Floats sum[kStreams];
     for (size_t i = 0; i < kStreams; ++i) {
         at[i] = w.panel(p + i);
-        for (size_t c = 0; c < 4; ++c) total[i][c] = V::zero();
+        // 0 and -0 can be added to -0.
+        sum[i] = accumulate ? V::load_rows(y + (p + i) * kPanelRows, w.rows_in(p + i)) : V::splat(-0.0f);
     }
     const ptrdiff_t jump = w.jump(p, kStreams, end);
     const uint8_t* const first_end = at[0] + w.panel_bytes;
-    size_t c = 0;
-    for (; c + kStep <= w.blocks; c += kStep) {
-        const ptrdiff_t ahead = kAhead + (at[0] + kAhead >= first_end ? jump : 0);
-        for (size_t i = 0; i < kStreams; ++i) {
-            unroll<0, 16>([&](auto line) RL_ALWAYS_INLINE { V::prefetch(at[i] + ahead + 64 * line); });
-            for (size_t k = 0; k < kStep; k += 4)
-                unroll<0, 4>([&](auto a) RL_ALWAYS_INLINE {
-                    total[i][a] = V::fma(F::column(at[i] + (k + a) * F::kColumnBytes), V::splat(x[c + k + a]),
-                                         total[i][a]);
-                });
-            at[i] += kStep * F::kColumnBytes;
+    for (size_t c = 0; c < w.blocks;) {
+        const size_t cut = smaller(c + kFloatCut, w.blocks);
+        typename V::Floats total[kStreams];
+        for (size_t i = 0; i < kStreams; ++i) total[i] = V::zero();
+        for (; c + kStep <= cut; c += kStep) {
+            const ptrdiff_t ahead = kAhead + (at[0] + kAhead >= first_end ? jump : 0);
+            for (size_t i = 0; i < kStreams; ++i)
+                unroll<0, 16>([&](auto line) RL_ALWAYS_INLINE { V::prefetch(at[i] + ahead + 64 * line); });
+            unroll<0, int(kStep)>([&](auto k) RL_ALWAYS_INLINE {
+                for (size_t i = 0; i < kStreams; ++i)
+                    total[i] = V::fma(F::column(at[i] + k * F::kColumnBytes), V::splat(x[c + k]), total[i]);
+            });
+            for (size_t i = 0; i < kStreams; ++i) at[i] += kStep * F::kColumnBytes;
         }
+        for (; c < cut; ++c)
+            for (size_t i = 0; i < kStreams; ++i) {
+                total[i] = V::fma(F::column(at[i]), V::splat(x[c]), total[i]);
+                at[i] += F::kColumnBytes;
+            }
+        for (size_t i = 0; i < kStreams; ++i) sum[i] = V::add(total[i], sum[i]);
     }
-    for (size_t i = 0; i < kStreams; ++i) {
-        for (size_t k = c; k < w.blocks; ++k, at[i] += F::kColumnBytes)
-            total[i][0] = V::fma(F::column(at[i]), V::splat(x[k]), total[i][0]);
-        const unsigned rows = w.rows_in(p + i);
-        float* out = y + (p + i) * kPanelRows;
-        auto sum = V::add(V::add(total[i][0], total[i][1]), V::add(total[i][2], total[i][3]));
-        if (accumulate) sum = V::add(sum, V::load_rows(out, rows));
-        V::store_rows(out, rows, sum);
-    }
+    for (size_t i = 0; i < kStreams; ++i) V::store_rows(y + (p + i) * kPanelRows, w.rows_in(p + i), sum[i]);
 }
 
 // kPanels x kRows of results over `cols` columns.
@@ -111,13 +115,12 @@ inline void float_sweep(const uint8_t* w, size_t panel_bytes, size_t cols, const
 template <class V, class F>
 inline void float_mat(const PanelView& w, size_t panel_begin, size_t panel_end, const float* x,
                       size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate) {
-    constexpr size_t kCut = 256;
     for (size_t p = panel_begin; p < panel_end; p += V::kTilePanels) {
         const size_t panels = smaller(V::kTilePanels, panel_end - p);
         unsigned rows[V::kTilePanels];
         for (size_t i = 0; i < panels; ++i) rows[i] = w.rows_in(p + i);
-        for (size_t c = 0; c < w.blocks; c += kCut) {
-            const size_t cols = smaller(kCut, w.blocks - c);
+        for (size_t c = 0; c < w.blocks; c += kFloatCut) {
+            const size_t cols = smaller(kFloatCut, w.blocks - c);
             const uint8_t* at = w.panel(p) + c * F::kColumnBytes;
             float* out = y + p * kPanelRows;
             const bool add = accumulate || c > 0;
@@ -149,7 +152,7 @@ struct FloatProduct {
                 float_streams<V, F, V::kStreams>(view, p, panel_end, rows, y, accumulate);
         for (; p < panel_end; ++p) float_streams<V, F, 1>(view, p, panel_end, rows, y, accumulate);
     }
-    static constexpr LinearKernel kernel = {Activations::f32, f32_bytes, prepare_f32, multiply};
+    static constexpr LinearKernel kernel = {Activations::f32, f32_bytes, prepare_f32, multiply, true};
 };
 
 }  // namespace

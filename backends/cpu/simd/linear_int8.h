@@ -8,37 +8,72 @@
 namespace redline::cpu {
 namespace {
 
-// Running sums per panel block: one per factor of the format, which multiplies it at the end; the last one
-// takes the minima. A format without factors adds straight to the result.
+// Running sums of kernels that go alone, per panel block: one per factor of the format, which multiplies it
+// at the end. A format without factors adds straight to the result.
 template <class F>
 constexpr int kTotals = F::Scales::kFactors > 0 ? F::Scales::kFactors : 1;
 
-// Scales the dot products of columns 32 * kAt .. of a panel block and adds them to totals[kTotals].
-template <class V, class F, int kAt>
-RL_ALWAYS_INLINE inline void add_group(const typename V::template Sum<F>* sum,
-                                       const typename F::Scales& scales, const Int8Block& x,
-                                       typename V::Floats* totals) {
-    constexpr int kParts = 32 / F::kGroup, g = kAt * kParts;
-    typename V::Floats& total = totals[F::kFactor(g)];
-    auto scaled = V::mul(sum[0].value(), scales.template scale<g>());
-    if constexpr (kParts == 2) scaled = V::fma(sum[1].value(), scales.template scale<g + 1>(), scaled);
-    total = V::fma(scaled, V::splat(x.scale), total);
+// The factors of a panel block.
+template <class V, class F>
+RL_ALWAYS_INLINE inline void read_factors(const typename F::Scales& scales, typename V::Floats* factors) {
+    unroll<0, F::Scales::kFactors>([&](auto f)
+                                       RL_ALWAYS_INLINE { factors[f] = scales.template factor<f>(); });
+}
+
+// The scale of group g of a panel block, and the minimum if it has one.
+template <class V, class F, int g>
+RL_ALWAYS_INLINE inline void read_scale(const typename F::Scales& scales, const typename V::Floats* factors,
+                                        typename V::Floats& w, typename V::Floats& m) {
+    constexpr int kFactors = F::Scales::kFactors;
+    w = scales.template scale<g>();
+    if constexpr (kFactors > 0) w = V::mul(w, factors[F::kFactor(g)]);
     if constexpr (F::kMins) {
-        typename V::Floats& minima = totals[kTotals<F> - 1];
-        unroll<0, kParts>([&](auto part) RL_ALWAYS_INLINE {
-            const float& share = kParts == 1 ? x.sum : x.sum16[part];
-            minima = V::fma(scales.template minimum<g + part>(), V::splat(share), minima);
-        });
+        m = scales.template minimum<g>();
+        if constexpr (kFactors > 0) m = V::mul(m, factors[kFactors - 1]);
     }
 }
 
+// Adds the scaled dot products of 32 columns: `sums` holds one per group, w and m that many scales and
+// minima.
+template <class V, class F, class Sum>
+RL_ALWAYS_INLINE inline typename V::Floats add_scaled(typename V::Floats total, const Sum* sums,
+                                                      const typename V::Floats* w,
+                                                      const typename V::Floats* m, const Int8Block& x) {
+    if constexpr (F::kGroup == 32) {
+        total = V::fma(sums[0].value(), V::mul(w[0], V::splat(x.scale)), total);
+        if constexpr (F::kMins) total = V::fma(m[0], V::splat(x.sum), total);
+    } else {
+        const auto scaled = V::fma(sums[1].value(), w[1], V::mul(sums[0].value(), w[0]));
+        total = V::fma(scaled, V::splat(x.scale), total);
+        if constexpr (F::kMins) {
+            total = V::fma(m[0], V::splat(x.sum16[0]), total);
+            total = V::fma(m[1], V::splat(x.sum16[1]), total);
+        }
+    }
+    return total;
+}
+
+// Scales the dot products of columns 32 * kAt .. of a panel block and adds them to `total`, as it is done for
+// several rows.
+template <class V, class F, int kAt>
+RL_ALWAYS_INLINE inline void add_group(const typename V::template Sum<F>* sum,
+                                       const typename F::Scales& scales, const typename V::Floats* factors,
+                                       const Int8Block& x, typename V::Floats& total) {
+    constexpr int kParts = 32 / F::kGroup;
+    typename V::Floats w[kParts], m[kParts];
+    unroll<0, kParts>([&](auto part) RL_ALWAYS_INLINE {
+        read_scale<V, F, kAt * kParts + part>(scales, factors, w[part], m[part]);
+    });
+    total = add_scaled<V, F>(total, sum, w, m, x);
+}
+
 // The dot products of one section of a panel block with the activations x[0 .. kSection / 32), scaled and
-// added to totals[kTotals]. Fetches a section's worth of bytes at `ahead` on the way: in order, for the
+// added to `total`. Fetches a section's worth of bytes at `ahead` on the way: in order, for the
 // hardware to follow, and a line now and then, for a burst of prefetches would keep the loads waiting.
 template <class V, class F, int s>
 RL_ALWAYS_INLINE inline void add_section(const uint8_t* block, const typename F::Scales& scales,
-                                         const Int8Block* x, const uint8_t* ahead,
-                                         typename V::Floats* totals) {
+                                         const typename V::Floats* factors, const Int8Block* x,
+                                         const uint8_t* ahead, typename V::Floats& total) {
     constexpr int kParts = 32 / F::kGroup, kWide = F::kSection / 32;
     typename V::template Sum<F> sums[kWide * kParts];
     const auto start = [&](auto k) RL_ALWAYS_INLINE {
@@ -47,7 +82,7 @@ RL_ALWAYS_INLINE inline void add_section(const uint8_t* block, const typename F:
         });
     };
     const auto finish = [&](auto k) RL_ALWAYS_INLINE {
-        add_group<V, F, s * kWide + k>(sums + k * kParts, scales, x[k], totals);
+        add_group<V, F, s * kWide + k>(sums + k * kParts, scales, factors, x[k], total);
     };
     if constexpr (!F::kInOrder) unroll<0, kWide>(start);
     F::template codes<s>(block, [&](auto k, auto j, auto v) RL_ALWAYS_INLINE {
@@ -81,51 +116,86 @@ constexpr int center_count() {
         return 0;
 }
 
-// One activation row against kStreams panels, a section of each in turn (see reads_side_by_side()). The
-// prefetch continues in the panel that this stream reads next, perhaps in the next call.
+// Panel blocks whose products are summed before they are added to those of others.
+template <class F>
+constexpr size_t kSummed = F::kBlock >= 256 ? 1 : 256 / F::kBlock;
+
+// A panel block of each of kStreams panels that lie `stride` bytes apart, by F::alone().
+template <class V, class F, size_t kStreams>
+RL_ALWAYS_INLINE inline void add_alone(const uint8_t* at, size_t stride, const Int8Block* x,
+                                       const float* centers, ptrdiff_t ahead, typename V::Floats* total) {
+    constexpr int kFactors = F::Scales::kFactors;
+    for (size_t i = 0; i < kStreams; ++i) {
+        const uint8_t* block = at + i * stride;
+        typename V::Floats totals[kTotals<F>];
+        for (auto& each : totals) each = V::zero();
+        F::alone(block, opaque(x), centers, opaque(block + ahead), kFactors > 0 ? totals : total + i);
+        if constexpr (kFactors > 0) {
+            typename F::Scales scales;
+            scales.read(block);
+            unroll<0, kFactors>([&](auto f) RL_ALWAYS_INLINE {
+                total[i] = V::fma(totals[f], scales.template factor<f>(), total[i]);
+            });
+        }
+    }
+}
+
+// The same a section of each in turn, as add_few() does it for several rows.
+template <class V, class F, size_t kStreams>
+RL_ALWAYS_INLINE inline void add_in_turn(const uint8_t* at, size_t stride, const Int8Block* x,
+                                         ptrdiff_t ahead, typename V::Floats* total) {
+    typename F::Scales scales[kStreams];
+    typename V::Floats factors[kStreams][kTotals<F>];
+    for (size_t i = 0; i < kStreams; ++i) {
+        scales[i].read(at + i * stride);
+        read_factors<V, F>(scales[i], factors[i]);
+    }
+    unroll<0, F::kBlock / F::kSection>([&](auto s) RL_ALWAYS_INLINE {
+        for (size_t i = 0; i < kStreams; ++i) {
+            const uint8_t* block = at + i * stride;
+            add_section<V, F, s>(block, scales[i], factors[i], opaque(x + s * (F::kSection / 32)),
+                                 opaque(block + ahead), total[i]);
+        }
+    });
+}
+
+// One activation row against kStreams panels (see reads_side_by_side()). The prefetch continues in the panel
+// that this stream reads next, perhaps in the next call. Unless a format goes alone, the sums are those of
+// multiply_mat() and multiply_few(), bit for bit: 256 columns are summed first, and then added to the others.
 template <class V, class F, size_t kStreams>
 inline void multiply_streams(const PanelView& w, size_t p, size_t end, const Int8Block* x,
                              const float* centers, float* y, bool accumulate) {
     // Half of it is better where a block takes few instructions, so that loads run far ahead themselves.
     constexpr size_t kLone = goes_alone<F> ? kLoneAhead / 2 : kLoneAhead;
     constexpr size_t kAhead = kStreams > 1 ? 4096 : kLone;
-    constexpr int kFactors = F::Scales::kFactors;
     const uint8_t* at = w.panel(p);
-    typename V::Floats total[kStreams];
-    for (size_t i = 0; i < kStreams; ++i) total[i] = V::zero();
+    typename V::Floats total[kStreams], sum[kStreams];
+    for (size_t i = 0; i < kStreams; ++i) {
+        total[i] = V::zero();
+        sum[i] = V::splat(-0.0f);  // to which 0 and -0 can be added
+    }
     const ptrdiff_t jump = w.jump(p, kStreams, end);
     const uint8_t* const first_end = at + w.panel_bytes;
     for (size_t b = 0; b < w.blocks; ++b, at += F::kBytes, x += F::kBlock / 32) {
         const ptrdiff_t ahead = kAhead + (at + kAhead >= first_end ? jump : 0);
-        typename F::Scales scales[kStreams];
-        typename V::Floats totals[kStreams][kTotals<F>];
-        for (size_t i = 0; i < kStreams; ++i) {
-            scales[i].read(at + i * w.panel_bytes);
-            for (auto& each : totals[i]) each = V::zero();
-        }
-        unroll<0, goes_alone<F> ? 1 : F::kBlock / F::kSection>([&](auto s) RL_ALWAYS_INLINE {
+        if constexpr (goes_alone<F>) {
+            add_alone<V, F, kStreams>(at, w.panel_bytes, x, centers + b * size_t(center_count<F>()), ahead,
+                                      total);
+        } else {
+            add_in_turn<V, F, kStreams>(at, w.panel_bytes, x, ahead, total);
+            if ((b + 1) % kSummed < F >> 0 && b + 1 < w.blocks) continue;
             for (size_t i = 0; i < kStreams; ++i) {
-                const uint8_t* block = at + i * w.panel_bytes;
-                typename V::Floats* to = kFactors > 0 ? totals[i] : total + i;
-                if constexpr (goes_alone<F>)
-                    F::alone(block, opaque(x), centers + b * size_t(center_count<F>()), opaque(block + ahead),
-                             to);
-                else
-                    add_section<V, F, s>(block, scales[i], opaque(x + s * (F::kSection / 32)),
-                                         opaque(block + ahead), to);
+                sum[i] = V::add(total[i], sum[i]);
+                total[i] = V::zero();
             }
-        });
-        if constexpr (kFactors > 0)
-            for (size_t i = 0; i < kStreams; ++i)
-                unroll<0, kFactors>([&](auto f) RL_ALWAYS_INLINE {
-                    total[i] = V::fma(totals[i][f], scales[i].template factor<f>(), total[i]);
-                });
+        }
     }
     for (size_t i = 0; i < kStreams; ++i) {
         const unsigned rows = w.rows_in(p + i);
         float* out = y + (p + i) * kPanelRows;
-        if (accumulate) total[i] = V::add(total[i], V::load_rows(out, rows));
-        V::store_rows(out, rows, total[i]);
+        if constexpr (goes_alone<F>) sum[i] = total[i];
+        if (accumulate) sum[i] = V::add(sum[i], V::load_rows(out, rows));
+        V::store_rows(out, rows, sum[i]);
     }
 }
 
@@ -167,42 +237,15 @@ struct alignas(64) Unpacked {
 
     RL_ALWAYS_INLINE static void fill_scales(const uint8_t* block, typename V::Floats* w,
                                              typename V::Floats* m) {
-        constexpr int kFactors = F::Scales::kFactors;
         typename F::Scales scales;
         scales.read(block);
         typename V::Floats factors[kTotals<F>];
-        if constexpr (kFactors > 0)
-            unroll<0, kFactors>([&](auto f) RL_ALWAYS_INLINE { factors[f] = scales.template factor<f>(); });
+        read_factors<V, F>(scales, factors);
         unroll<0, F::kGroups>([&](auto g) RL_ALWAYS_INLINE {
-            w[g] = scales.template scale<g>();
-            if constexpr (kFactors > 0) w[g] = V::mul(w[g], factors[F::kFactor(g)]);
-            if constexpr (F::kMins) {
-                m[g] = scales.template minimum<g>();
-                if constexpr (kFactors > 0) m[g] = V::mul(m[g], factors[kFactors - 1]);
-            }
+            read_scale<V, F, g>(scales, factors, w[g], m[F::kMins ? g : 0]);
         });
     }
 };
-
-// Adds the scaled dot products of 32 columns: `sums` holds one per group, w and m that many scales and
-// minima.
-template <class V, class F, class Sum>
-RL_ALWAYS_INLINE inline typename V::Floats add_scaled(typename V::Floats total, const Sum* sums,
-                                                      const typename V::Floats* w,
-                                                      const typename V::Floats* m, const Int8Block& x) {
-    if constexpr (F::kGroup == 32) {
-        total = V::fma(sums[0].value(), V::mul(w[0], V::splat(x.scale)), total);
-        if constexpr (F::kMins) total = V::fma(m[0], V::splat(x.sum), total);
-    } else {
-        const auto scaled = V::fma(sums[1].value(), w[1], V::mul(sums[0].value(), w[0]));
-        total = V::fma(scaled, V::splat(x.scale), total);
-        if constexpr (F::kMins) {
-            total = V::fma(m[0], V::splat(x.sum16[0]), total);
-            total = V::fma(m[1], V::splat(x.sum16[1]), total);
-        }
-    }
-    return total;
-}
 
 // kPanels x kRows sums over the columns in `w`, sums_stride apart between rows.
 template <class V, class F, size_t kPanels, size_t kRows>
