@@ -1,6 +1,7 @@
 // Saves a sequence's cache rows and tokens to a file: a header, a description of each cache, the tokens, a
 // text of the caller, then per cache the rows that it holds, oldest first, in pieces as CacheStore returns
-// them. A checksum ends the file.
+// them. Where an MTP head knows the sequence, its part follows: a header, a description of each of its
+// caches, hidden rows, and rows of the caches. A checksum ends the file.
 #include "base/file.h"
 #include "base/hash.h"
 #include "engine/engine.h"
@@ -32,6 +33,16 @@ struct FileCache {
     uint64_t state_floats = 0;
 };
 static_assert(sizeof(FileCache) == 40);
+
+struct FileHead {
+    uint64_t bytes = 0;        // of this part
+    uint64_t fingerprint = 0;  // of the model that has the head
+    uint64_t caches = 0;
+    uint64_t begin = 0, read = 0, first = 0;  // as Sequence::Head has them
+    uint64_t hidden = 0;                      // floats
+    int64_t beside = 0;
+};
+static_assert(sizeof(FileHead) == 64);
 
 constexpr uint64_t kPieceBytes = uint64_t(4) << 20;
 constexpr uint64_t kMostText = uint64_t(1) << 30;
@@ -94,13 +105,22 @@ void for_planes(const CacheInfo& cache, uint64_t count, uint64_t at, uint64_t ro
 
 // The layout that save() and restore() share: which rows of which caches stand where in the file.
 class CacheFile {
+    // The caches of the text's layers, or of the head.
+    struct Part {
+        std::span<const CacheInfo> infos;
+        size_t first = 0;     // number of the first of them
+        uint64_t tokens = 0;  // whose rows they have
+        std::vector<FileCache> caches = {};
+    };
+
 public:
     CacheFile(const std::string& path, const Engine& engine, const Sequence& sequence, uint64_t tokens,
               const Progress& progress, const std::atomic<bool>* cancel)
         : path_(path),
           engine_(engine),
           sequence_(sequence),
-          tokens_(tokens),
+          text_{engine.text_caches(), 0, tokens},
+          head_{engine.pool_->caches().subspan(engine.text_caches_), engine.text_caches_},
           progress_(progress),
           cancel_(cancel) {}
 
@@ -111,58 +131,84 @@ public:
     Status write_to(std::string_view text, const Write& write);
     // Reads the whole file and compares it with its checksum.
     Status check(const File& file);
-    Status load(const File& file, uint64_t at);
+    // Fills the caches. `head`: what the head knows of the sequence from then on.
+    Status load(const File& file, Sequence::Head& head);
     static Result<CacheFile> open(const File& file, const Engine& engine, const Sequence& sequence,
                                   const Progress& progress, const std::atomic<bool>* cancel);
 
-    uint64_t tokens() const { return tokens_; }
-    uint64_t tokens_at() const { return sizeof(FileHeader) + caches_.size() * sizeof(FileCache); }
-    uint64_t text_at() const { return tokens_at() + tokens_ * sizeof(Token); }
+    uint64_t tokens() const { return text_.tokens; }
+    uint64_t tokens_at() const { return sizeof(FileHeader) + text_.caches.size() * sizeof(FileCache); }
+    uint64_t text_at() const { return tokens_at() + text_.tokens * sizeof(Token); }
     uint64_t text_bytes() const { return text_bytes_; }
     uint64_t oldest() const { return oldest_; }
 
 private:
-    std::span<const CacheInfo> infos() const { return engine_.text_caches(); }
-    void describe();
-    Status check_caches() const;
-    uint64_t file_bytes() const;
+    void describe(Part& part) const;
+    uint64_t first_held(const Part& part, const CacheInfo& cache) const;
+    void describe_head();
+    Status check_caches(const Part& part) const;
+    Status open_head(const File& file);
+    static uint64_t row_bytes_of(const Part& part);
+    uint64_t head_at() const { return text_at() + text_bytes_ + row_bytes_of(text_); }
+    uint64_t file_bytes() const { return head_at() + file_head_.bytes + sizeof(uint64_t); }
     // Calls visit(cache, its first row, count, bytes) for each piece.
     template <typename Visit>
-    Status for_pieces(const Visit& visit) const;
+    static Status for_pieces(const Part& part, const Visit& visit);
     // Copies a sequence's rows [first, first + count) to or from `bytes`.
-    Status read_rows(size_t cache, uint64_t first, uint64_t count, std::span<std::byte> bytes) const;
-    Status write_rows(size_t cache, uint64_t first, uint64_t count, std::span<const std::byte> bytes) const;
+    Status read_rows(const Part& part, size_t cache, uint64_t first, uint64_t count,
+                     std::span<std::byte> bytes) const;
+    Status write_rows(const Part& part, size_t cache, uint64_t first, uint64_t count,
+                      std::span<const std::byte> bytes) const;
+    Status load_rows(const Part& part, const File& file, uint64_t at);
     Status tick(uint64_t bytes);
 
     std::string path_;
     const Engine& engine_;
     const Sequence& sequence_;
-    uint64_t tokens_;
+    Part text_, head_;
+    FileHead file_head_;  // of 0 bytes where there is none
     uint64_t text_bytes_ = 0;
     const Progress& progress_;
     const std::atomic<bool>* cancel_;
-    std::vector<FileCache> caches_;
     uint64_t oldest_ = 0;
     uint64_t done_ = 0, total_ = 0;
 };
 
-void CacheFile::describe() {
-    for (const CacheInfo& cache : infos()) {
+void CacheFile::describe(Part& part) const {
+    for (const CacheInfo& cache : part.infos) {
         if (cache.is_state()) {
-            caches_.push_back({cache.kv_heads, cache.head_dim, uint32_t(cache.type), 1, cache.window,
-                               tokens_ > 0 ? tokens_ - 1 : 0, cache.state_floats});
+            part.caches.push_back({cache.kv_heads, cache.head_dim, uint32_t(cache.type), 1, cache.window,
+                                   part.tokens > 0 ? part.tokens - 1 : 0, cache.state_floats});
             continue;
         }
         const uint64_t piece = std::max<uint64_t>(1, kPieceBytes / std::max<uint64_t>(1, row_bytes(cache)));
-        caches_.push_back({cache.kv_heads, cache.head_dim, uint32_t(cache.type), uint32_t(piece),
-                           cache.window, std::min(sequence_.first_held(cache), tokens_), 0});
+        part.caches.push_back({cache.kv_heads, cache.head_dim, uint32_t(cache.type), uint32_t(piece),
+                               cache.window, std::min(first_held(part, cache), part.tokens), 0});
     }
 }
 
-uint64_t CacheFile::file_bytes() const {
-    uint64_t bytes = text_at() + text_bytes_ + sizeof(uint64_t);
-    for (size_t i = 0; i < caches_.size(); ++i)
-        bytes += (rows_of(infos()[i], tokens_) - caches_[i].first) * row_bytes(infos()[i]);
+// In a ring of the head guesses may have taken the place of earlier rows.
+uint64_t CacheFile::first_held(const Part& part, const CacheInfo& cache) const {
+    if (part.first == 0) return sequence_.first_held(cache);
+    const uint64_t written = part.tokens + engine_.options().drafts;
+    return cache.window > 0 && written > cache.sequence_rows ? written - cache.sequence_rows : 0;
+}
+
+void CacheFile::describe_head() {
+    const Sequence::Head& head = sequence_.head_;
+    if (!engine_.head_ || (head.hidden.empty() && head.read == head.begin)) return;
+    head_.tokens = head.read - head.begin;
+    describe(head_);
+    file_head_ = {0,         0,          head_.caches.size(), head.begin,
+                  head.read, head.first, head.hidden.size(),  head.beside};
+    file_head_.bytes = sizeof(FileHead) + head_.caches.size() * sizeof(FileCache) +
+                       head.hidden.size() * sizeof(float) + row_bytes_of(head_);
+}
+
+uint64_t CacheFile::row_bytes_of(const Part& part) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < part.caches.size(); ++i)
+        bytes += (rows_of(part.infos[i], part.tokens) - part.caches[i].first) * row_bytes(part.infos[i]);
     return bytes;
 }
 
@@ -174,48 +220,52 @@ Status CacheFile::tick(uint64_t bytes) {
 }
 
 template <typename Visit>
-Status CacheFile::for_pieces(const Visit& visit) const {
-    for (size_t i = 0; i < caches_.size(); ++i) {
-        const uint64_t end = rows_of(infos()[i], tokens_);
-        for (uint64_t first = caches_[i].first; first < end; first += caches_[i].piece) {
-            const uint64_t count = std::min<uint64_t>(caches_[i].piece, end - first);
-            RL_TRY(visit(i, first, count, count * row_bytes(infos()[i])));
+Status CacheFile::for_pieces(const Part& part, const Visit& visit) {
+    for (size_t i = 0; i < part.caches.size(); ++i) {
+        const uint64_t end = rows_of(part.infos[i], part.tokens);
+        for (uint64_t first = part.caches[i].first; first < end; first += part.caches[i].piece) {
+            const uint64_t count = std::min<uint64_t>(part.caches[i].piece, end - first);
+            RL_TRY(visit(i, first, count, count * row_bytes(part.infos[i])));
         }
     }
     return {};
 }
 
-Status CacheFile::read_rows(size_t cache, uint64_t first, uint64_t count, std::span<std::byte> bytes) const {
-    const CacheInfo& info = infos()[cache];
-    if (info.is_state()) return engine_.caches_->read({int32_t(cache)}, sequence_.state_, 1, bytes);
+Status CacheFile::read_rows(const Part& part, size_t cache, uint64_t first, uint64_t count,
+                            std::span<std::byte> bytes) const {
+    const CacheInfo& info = part.infos[cache];
+    const Cache number{int32_t(part.first + cache)};
+    if (info.is_state()) return engine_.caches_->read(number, sequence_.state_, 1, bytes);
     for (const auto& [at, row, rows] : stretches(info, sequence_.pages_, first, count)) {
-        if (rows == count) return engine_.caches_->read({int32_t(cache)}, row, rows, bytes);
-        std::vector<std::byte> part(rows * row_bytes(info));
-        RL_TRY(engine_.caches_->read({int32_t(cache)}, row, rows, part));
+        if (rows == count) return engine_.caches_->read(number, row, rows, bytes);
+        std::vector<std::byte> some(rows * row_bytes(info));
+        RL_TRY(engine_.caches_->read(number, row, rows, some));
         for_planes(info, count, at, rows, [&](uint64_t whole, uint64_t piece, uint64_t size) {
-            std::memcpy(bytes.data() + whole, part.data() + piece, size);
+            std::memcpy(bytes.data() + whole, some.data() + piece, size);
         });
     }
     return {};
 }
 
-Status CacheFile::write_rows(size_t cache, uint64_t first, uint64_t count,
+Status CacheFile::write_rows(const Part& part, size_t cache, uint64_t first, uint64_t count,
                              std::span<const std::byte> bytes) const {
-    const CacheInfo& info = infos()[cache];
-    if (info.is_state()) return engine_.caches_->write({int32_t(cache)}, sequence_.state_, 1, bytes);
+    const CacheInfo& info = part.infos[cache];
+    const Cache number{int32_t(part.first + cache)};
+    if (info.is_state()) return engine_.caches_->write(number, sequence_.state_, 1, bytes);
     for (const auto& [at, row, rows] : stretches(info, sequence_.pages_, first, count)) {
-        if (rows == count) return engine_.caches_->write({int32_t(cache)}, row, rows, bytes);
-        std::vector<std::byte> part(rows * row_bytes(info));
+        if (rows == count) return engine_.caches_->write(number, row, rows, bytes);
+        std::vector<std::byte> some(rows * row_bytes(info));
         for_planes(info, count, at, rows, [&](uint64_t whole, uint64_t piece, uint64_t size) {
-            std::memcpy(part.data() + piece, bytes.data() + whole, size);
+            std::memcpy(some.data() + piece, bytes.data() + whole, size);
         });
-        RL_TRY(engine_.caches_->write({int32_t(cache)}, row, rows, part));
+        RL_TRY(engine_.caches_->write(number, row, rows, some));
     }
     return {};
 }
 
 uint64_t CacheFile::prepare(std::string_view text) {
-    describe();
+    describe(text_);
+    describe_head();
     text_bytes_ = text.size();
     total_ = file_bytes();
     return total_;
@@ -230,28 +280,37 @@ Status CacheFile::write_to(std::string_view text, const Write& write_bytes) {
     };
     FileHeader header;
     header.fingerprint = RL_TRY(engine_.model().fingerprint());
-    header.tokens = tokens_;
-    header.caches = caches_.size();
+    header.tokens = text_.tokens;
+    header.caches = text_.caches.size();
     header.text_bytes = text_bytes_;
     RL_TRY(write(std::as_bytes(std::span(&header, 1))));
-    RL_TRY(write(std::as_bytes(std::span(caches_))));
+    RL_TRY(write(std::as_bytes(std::span(text_.caches))));
     RL_TRY(write(std::as_bytes(std::span(sequence_.tokens()))));
     RL_TRY(write(std::as_bytes(std::span(text))));
     std::vector<std::byte> piece;
-    const auto save_piece = [&](size_t cache, uint64_t first, uint64_t count, uint64_t bytes) -> Status {
-        piece.resize(bytes);
-        RL_TRY(read_rows(cache, first, count, piece));
-        return write(piece);
+    const auto save_rows = [&](const Part& part) {
+        return for_pieces(part, [&](size_t cache, uint64_t first, uint64_t count, uint64_t bytes) -> Status {
+            piece.resize(bytes);
+            RL_TRY(read_rows(part, cache, first, count, piece));
+            return write(piece);
+        });
     };
-    RL_TRY(for_pieces(save_piece));
+    RL_TRY(save_rows(text_));
+    if (file_head_.bytes > 0) {
+        file_head_.fingerprint = RL_TRY(engine_.head_->fingerprint());
+        RL_TRY(write(std::as_bytes(std::span(&file_head_, 1))));
+        RL_TRY(write(std::as_bytes(std::span(head_.caches))));
+        RL_TRY(write(std::as_bytes(std::span(sequence_.head_.hidden))));
+        RL_TRY(save_rows(head_));
+    }
     const uint64_t sum = hash.value();
     return write_bytes(std::as_bytes(std::span(&sum, 1)));
 }
 
-Status CacheFile::check_caches() const {
-    for (size_t i = 0; i < caches_.size(); ++i) {
-        const FileCache& have = caches_[i];
-        const CacheInfo& want = infos()[i];
+Status CacheFile::check_caches(const Part& part) const {
+    for (size_t i = 0; i < part.caches.size(); ++i) {
+        const FileCache& have = part.caches[i];
+        const CacheInfo& want = part.infos[i];
         if (have.kv_heads != want.kv_heads || have.head_dim != want.head_dim || have.window != want.window ||
             have.state_floats != want.state_floats)
             return error("{} was saved with another model shape", path_);
@@ -259,12 +318,36 @@ Status CacheFile::check_caches() const {
             return error(
                 "{} holds a {} cache; choose that cache type to use it", path_,
                 have.type <= uint32_t(CacheType::f32) ? cache_type_name(CacheType(have.type)) : "newer");
-        if (want.is_state() && have.first == (tokens_ > 0 ? tokens_ - 1 : 0) && have.piece == 1) continue;
-        if (want.is_state() || have.piece == 0 || have.first > tokens_ ||
-            (want.window == 0 && have.first > 0) || have.first > first_seen(want, tokens_))
+        if (want.is_state() && have.first == (part.tokens > 0 ? part.tokens - 1 : 0) && have.piece == 1)
+            continue;
+        if (want.is_state() || have.piece == 0 || have.first > part.tokens ||
+            (want.window == 0 && have.first > 0) || have.first > first_seen(want, part.tokens))
             return error("{} holds impossible sizes: it is damaged", path_);
     }
     return {};
+}
+
+// The part of the head is skipped where another head is to guess, or none.
+Status CacheFile::open_head(const File& file) {
+    const auto damaged = [&] { return error("{} holds impossible sizes: it is damaged", path_); };
+    const uint64_t at = head_at(), end = file.size() - sizeof(uint64_t);
+    if (end <= at) return {};
+    if (end - at < sizeof(FileHead)) return damaged();
+    FileHead head;
+    RL_TRY(file.read(at, std::as_writable_bytes(std::span(&head, 1))));
+    if (head.bytes != end - at) return damaged();
+    file_head_ = head;
+    if (!engine_.head_ || head.fingerprint != RL_TRY(engine_.head_->fingerprint())) return {};
+    const uint64_t width = engine_.head_->config().dim, rows = head.hidden / width;
+    if (head.caches != head_.infos.size() || head.begin > head.read || head.read > text_.tokens ||
+        head.hidden % width != 0 || head.first > text_.tokens || rows > text_.tokens - head.first)
+        return damaged();
+    head_.tokens = head.read - head.begin;
+    head_.caches.resize(head.caches);
+    RL_TRY(file.read(at + sizeof(head), std::as_writable_bytes(std::span(head_.caches))));
+    RL_TRY(check_caches(head_));
+    const uint64_t bytes = sizeof(head) + head.caches * sizeof(FileCache) + head.hidden * sizeof(float);
+    return head.bytes == bytes + row_bytes_of(head_) ? Status() : damaged();
 }
 
 Result<CacheFile> CacheFile::open(const File& file, const Engine& engine, const Sequence& sequence,
@@ -282,14 +365,15 @@ Result<CacheFile> CacheFile::open(const File& file, const Engine& engine, const 
         return error("{} holds {} tokens, the context is {}: -c {} makes room", file.path(), header.tokens,
                      engine.options().context, header.tokens + 1);
     CacheFile made(file.path(), engine, sequence, header.tokens, progress, cancel);
-    if (header.caches != made.infos().size())
+    if (header.caches != made.text_.infos.size())
         return error("{} was saved with another model shape", file.path());
     if (header.text_bytes > file.size())
         return error("{} holds impossible sizes: it is damaged", file.path());
     made.text_bytes_ = header.text_bytes;
-    made.caches_.resize(header.caches);
-    RL_TRY(file.read(sizeof(header), std::as_writable_bytes(std::span(made.caches_))));
-    RL_TRY(made.check_caches());
+    made.text_.caches.resize(header.caches);
+    RL_TRY(file.read(sizeof(header), std::as_writable_bytes(std::span(made.text_.caches))));
+    RL_TRY(made.check_caches(made.text_));
+    RL_TRY(made.open_head(file));
     if (file.size() != made.file_bytes())
         return error("{} has {} bytes, {} expected: it is damaged", file.path(), file.size(),
                      made.file_bytes());
@@ -313,20 +397,35 @@ Status CacheFile::check(const File& file) {
     return {};
 }
 
-// Rows for which a smaller ring has no room are skipped.
-Status CacheFile::load(const File& file, uint64_t at) {
+Status CacheFile::load_rows(const Part& part, const File& file, uint64_t at) {
     std::vector<std::byte> piece;
-    for (size_t i = 0; i < caches_.size(); ++i)
-        if (infos()[i].window > 0)
-            oldest_ = std::max({oldest_, caches_[i].first,
-                                tokens_ > infos()[i].sequence_rows ? tokens_ - infos()[i].sequence_rows : 0});
-    return for_pieces([&](size_t cache, uint64_t first, uint64_t count, uint64_t bytes) -> Status {
+    return for_pieces(part, [&](size_t cache, uint64_t first, uint64_t count, uint64_t bytes) -> Status {
         piece.resize(bytes);
         RL_TRY(file.read(at, piece));
         at += bytes;
-        RL_TRY(write_rows(cache, first, count, piece));
+        RL_TRY(write_rows(part, cache, first, count, piece));
         return tick(bytes);
     });
+}
+
+// Rows for which a smaller ring has no room are skipped.
+Status CacheFile::load(const File& file, Sequence::Head& head) {
+    for (size_t i = 0; i < text_.caches.size(); ++i) {
+        const CacheInfo& info = text_.infos[i];
+        if (info.window > 0)
+            oldest_ = std::max({oldest_, text_.caches[i].first,
+                                text_.tokens > info.sequence_rows ? text_.tokens - info.sequence_rows : 0});
+    }
+    RL_TRY(load_rows(text_, file, text_at() + text_bytes_));
+    head = {};
+    head.begin = head.read = text_.tokens;
+    if (head_.caches.empty()) return {};
+    uint64_t at = head_at() + sizeof(FileHead) + head_.caches.size() * sizeof(FileCache);
+    std::vector<float> hidden(file_head_.hidden);
+    RL_TRY(file.read(at, std::as_writable_bytes(std::span(hidden))));
+    RL_TRY(load_rows(head_, file, at + hidden.size() * sizeof(float)));
+    head = {std::move(hidden), file_head_.first, file_head_.begin, file_head_.read, Token(file_head_.beside)};
+    return {};
 }
 
 Result<SavedCache> describe_saved_cache(const std::string& path) {
@@ -407,12 +506,13 @@ Status Engine::restore(Sequence& sequence, const std::string& path, const Progre
         RL_TRY(give_pages({&all, 1}));
         sequence.state_ = pool_->take_state();
     }
-    RL_TRY(saved.load(file, saved.text_at() + saved.text_bytes()));
+    Sequence::Head head;
+    RL_TRY(saved.load(file, head));
     sequence.tokens_ = std::move(tokens);
     sequence.written_ = sequence.position();
     sequence.oldest_ = saved.oldest();
     sequence.take_snapshot(false);
-    sequence.head_.begin = sequence.head_.read = sequence.position();
+    sequence.head_ = std::move(head);
     return {};
 }
 

@@ -267,13 +267,29 @@ TEST_CASE("mtp: a head reads long texts as they come, and guesses behind a rewin
     });
 }
 
-TEST_CASE("mtp: a restored session has guesses again, and a file is the same with a head and without") {
+TEST_CASE(
+    "mtp: a restored session guesses as the saved one, and files go between models with a head and without") {
     const std::string path = temporary("mtp_session");
     for_some([&](const Model& model, const HeadFile& file) {
         const std::vector<Token> text = golden_tokens();
         Session session = must(Session::create(model, options_of()));
         must(session.feed(std::span(text).first(20)));
         must(session.save(path));
+        Session again = must(Session::create(model, options_of()));
+        must(again.feed(std::span(text).subspan(3, 4)));
+        must(again.restore(path));
+        const std::vector<Token> next = guess(session, text[20]);
+        CHECK(!next.empty());
+        CHECK(guess(again, text[20]) == next);
+        // With the rows that the head has read, and those that it has not.
+        must(again.save(path));
+        Session third = must(Session::create(model, options_of())),
+                whole = must(Session::create(model, options_of()));
+        must(third.restore(path));
+        must(third.feed(std::span(text).subspan(20, 1)));
+        must(whole.feed(std::span(text).first(20)));
+        must(whole.feed(std::span(text).subspan(20, 1)));
+        CHECK(guess(third, text[21]) == guess(whole, text[21]));
         const Model plain = must(Model::load(file.path, model.backend(), {64, {}}));
         CHECK_FALSE(plain.has_head());
         Session without = must(Session::create(plain, options_of()));
