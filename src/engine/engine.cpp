@@ -35,7 +35,7 @@ CacheSizing sizing(const EngineOptions& options) {
     // A sequence has its current states and snapshots, and in a step the states that this writes: those
     // behind its drafts, too.
     const uint32_t all = options.sequences + options.kept;
-    const uint32_t states = all * (1 + options.snapshots) + options.sequences * (1 + options.drafts);
+    const uint32_t states = all * (1 + options.snapshots) + options.sequences + options.drafts;
     return {options.context, options.batch, options.cache, all, options.pages, states};
 }
 
@@ -447,7 +447,8 @@ Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
     RL_TRY(give_pages(feeds));
     Rows rows;
     for (const Feed& feed : feeds)
-        rows.add(*feed.sequence, feed.sequence->pages_, feed.tokens, wanted.outputs);
+        rows.add(*feed.sequence, feed.sequence->pages_, feed.tokens,
+                 feed.outputs > 0 ? feed.outputs : wanted.outputs);
     if (looks_up_) RL_TRY(look_up(feeds, rows.lookups));
     Executable* target = RL_TRY(executable(uint32_t(rows.tokens.size())));
     StepParams params{rows.tokens, rows.rows, rows.outputs};

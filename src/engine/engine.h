@@ -19,7 +19,8 @@ struct EngineOptions {
     uint64_t pages = 0;      // of kPageRows tokens, shared by all; 0: enough for `sequences`, full
     uint32_t snapshots = 2;  // of the states of a sequence, that feed() takes for rewinding
     // Steps of at most so many tokens more than one of a sequence can be taken back token by token until the
-    // next step, where layers keep states, too: see Sequence::rewind().
+    // next step, where layers keep states, too: see Sequence::rewind(). Of several sequences in a step, the
+    // first ones that have so many such tokens together.
     uint32_t drafts = 0;
     // With drafts, the model whose MTP head guesses them, see Engine::guess(); null: this one, if it was read
     // with its head. It is on the same device. Split models have none.
@@ -63,6 +64,7 @@ struct Guess {
 struct Feed {
     Sequence* sequence = nullptr;
     std::span<const Token> tokens;
+    uint32_t outputs = 0;  // the last rows of a step that have an output; 0: as many as Engine::Wanted has
 };
 
 // Engines of a model may be used by several threads, an engine by one at a time: each step, opening, saving

@@ -204,6 +204,9 @@ Result<Sequence> Sequence::fork() const {
     made.pages_ = pages_;
     made.snapshots_ = snapshots_;
     made.state_ = state_;
+    made.drafts_ = drafts_;
+    made.first_draft_ = first_draft_;
+    made.round_ = round_;
     made.head_ = head_;
     made.head_width_ = head_width_;
     if (made.state_ != CachePool::kNoState) ++pool_->state_users_[state_];
@@ -262,7 +265,8 @@ void StateChanges::add(Sequence& sequence, uint64_t tokens, uint32_t drafts) {
     if (!sequence.has_states()) return;
     if (sequences_.empty()) pool_.end_round();
     const uint32_t to = pool_.take_state();
-    const size_t kept = tokens <= 1 + uint64_t(drafts) ? tokens - 1 : 0;
+    const size_t kept = kept_ + tokens <= 1 + uint64_t(drafts) ? tokens - 1 : 0;
+    kept_ += kept;
     sequences_.push_back(&sequence);
     rows_.push_back({sequence.state_ == CachePool::kNoState ? to : sequence.state_, to});
     drafts_.push_back({step_rows_, kept});

@@ -178,7 +178,8 @@ public:
     StateChanges(const StateChanges&) = delete;
     ~StateChanges();
 
-    // The sequence reads so many tokens: of at most `drafts` more than one the states behind each are kept.
+    // The sequence reads so many tokens. The states behind each but the last are kept, as long as those of
+    // all sequences are at most `drafts`.
     void add(Sequence& sequence, uint64_t tokens, uint32_t drafts);
     // Empty where there are no states.
     std::span<const StateRows> rows() const { return rows_; }
@@ -193,6 +194,7 @@ private:
     std::vector<uint32_t> behind_;                   // by row of the step; empty where no sequence has drafts
     std::vector<std::pair<size_t, size_t>> drafts_;  // by sequence: its first row in behind_, and how many
     size_t step_rows_ = 0;
+    size_t kept_ = 0;  // states behind drafts
 };
 
 }  // namespace redline

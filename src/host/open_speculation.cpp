@@ -2,6 +2,7 @@
 
 #include "host/load_model.h"
 #include "speculate/draft_model.h"
+#include "speculate/group_proposers.h"
 #include "speculate/mtp_head.h"
 #include "speculate/ngram.h"
 
@@ -23,6 +24,8 @@ HostOptions draft_options(const SpeculationOptions& options, HostOptions host) {
     host.head = ReadHead::no;
     host.second_head = nullptr;
     host.drafts = 0;
+    host.kept = 0;
+    host.pages = 0;
     return host;
 }
 
@@ -46,14 +49,30 @@ Result<LoadedModel> inspect_draft(const SpeculationOptions& options, const HostO
     return loaded;
 }
 
-Result<Session> open_draft(const SpeculationOptions& options, const HostOptions& host, uint64_t context,
-                           LoadedModel& loaded) {
+Result<std::unique_ptr<Engine>> open_draft(const SpeculationOptions& options, const HostOptions& host,
+                                           uint64_t context, LoadedModel& loaded) {
     HostOptions draft = draft_options(options, host);
     draft.context = int64_t(context);
-    RL_TRY(place_model(loaded, draft, context));
-    Session session = RL_TRY(open_session(loaded, draft, context));
-    if (session.rewinds()) return session;
+    RL_TRY(place_model(loaded, draft, context, draft.sequences));
+    std::unique_ptr<Engine> engine = RL_TRY(open_engine(loaded, draft, context, draft.sequences));
+    if (engine->rewinds()) return engine;
     return error("it keeps states or windows, which cannot take tokens back");
+}
+
+bool looks_up(const SpeculationOptions& options) {
+    return options.type == SpeculationType::automatic || options.type == SpeculationType::ngram_simple;
+}
+
+void note_unused_head(const OpenSpeculation& open, const HostOptions& host, const Model& model) {
+    if (!open.head && !model.has_head()) return;
+    host.notes->note("the MTP head is left out: it cannot guess for a model that is split over devices");
+}
+
+// Reads the tokens one by one, since steps of several have to be taken back.
+bool reads_one(uint64_t most, const HostOptions& host) {
+    if (most >= 2) return false;
+    host.notes->note("there is no speculation: steps of this session read one token, as -b has it");
+    return true;
 }
 
 }  // namespace
@@ -101,28 +120,49 @@ Result<OpenSpeculation> inspect_speculation(const SpeculationOptions& options, H
 
 Status open_speculation(OpenSpeculation& open, const SpeculationOptions& options, const HostOptions& host,
                         Session& session) {
-    if (options.type == SpeculationType::none) return {};
-    if (session.most_rows() < 2) {
-        host.notes->note("there is no speculation: steps of this session read one token, as -b has it");
-        return {};
-    }
+    if (options.type == SpeculationType::none || reads_one(session.most_rows(), host)) return {};
     std::vector<std::unique_ptr<Proposer>> methods;
-    const bool alone =
-        options.type == SpeculationType::draft_simple || options.type == SpeculationType::draft_mtp;
-    if (!alone) methods.push_back(std::make_unique<NgramProposer>(kMatch));
+    if (looks_up(options)) methods.push_back(std::make_unique<NgramProposer>(kMatch));
     if (session.guesses())
         methods.push_back(std::make_unique<MtpProposer>(session.engine(), session.sequence()));
-    else if (open.head || session.model().has_head())
-        host.notes->note("the MTP head is left out: it cannot guess for a model that is split over devices");
+    else
+        note_unused_head(open, host, session.model());
     if (open.draft) {
-        Result<Session> draft = open_draft(options, host, session.context(), *open.draft);
+        Result<std::unique_ptr<Engine>> draft = open_draft(options, host, session.context(), *open.draft);
         if (!draft) return of_draft(options, draft.error());
-        methods.push_back(std::make_unique<DraftModelProposer>(std::move(draft.value())));
+        methods.push_back(
+            std::make_unique<DraftModelProposer>(RL_TRY(Session::create(std::move(draft.value())))));
     }
     if (methods.empty()) return {};
     const Speculation::Limits limits = {host.drafts, options.type != SpeculationType::automatic};
     open.speculation = std::make_unique<Speculation>(std::move(methods), limits);
     return {};
+}
+
+Result<std::unique_ptr<SharedSpeculation>> open_shared_speculation(OpenSpeculation& open,
+                                                                   const SpeculationOptions& options,
+                                                                   const HostOptions& host, Engine& engine) {
+    std::unique_ptr<SharedSpeculation> made;
+    const EngineOptions& sized = engine.options();
+    if (options.type == SpeculationType::none ||
+        reads_one(std::min(sized.outputs, engine.most_rewound()), host))
+        return made;
+    std::unique_ptr<GroupProposer> model;
+    if (engine.guesses())
+        model = std::make_unique<GroupMtp>(engine);
+    else
+        note_unused_head(open, host, engine.model());
+    if (open.draft) {
+        Result<std::unique_ptr<Engine>> draft = open_draft(options, host, sized.context, *open.draft);
+        if (!draft) return of_draft(options, draft.error());
+        model = std::make_unique<GroupDraftModel>(std::move(draft.value()));
+    }
+    if (!looks_up(options) && !model) return made;
+    const uint64_t most = std::min<uint64_t>(host.drafts, sized.batch - 1);
+    made = std::make_unique<SharedSpeculation>(
+        looks_up(options) ? kMatch : 0, std::move(model),
+        SharedSpeculation::Limits{most, options.type != SpeculationType::automatic});
+    return made;
 }
 
 }  // namespace redline

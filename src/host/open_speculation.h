@@ -3,6 +3,7 @@
 
 #include "host/host_options.h"
 #include "host/loaded_model.h"
+#include "speculate/shared_speculation.h"
 #include "speculate/speculation.h"
 
 namespace redline {
@@ -46,5 +47,9 @@ Result<OpenSpeculation> inspect_speculation(const SpeculationOptions& options, H
 // note says why.
 Status open_speculation(OpenSpeculation& open, const SpeculationOptions& options, const HostOptions& host,
                         Session& session);
+// The same for an engine whose steps read texts of several users. Null: there is no speculation.
+Result<std::unique_ptr<SharedSpeculation>> open_shared_speculation(OpenSpeculation& open,
+                                                                   const SpeculationOptions& options,
+                                                                   const HostOptions& host, Engine& engine);
 
 }  // namespace redline

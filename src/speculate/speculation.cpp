@@ -22,7 +22,9 @@ void average(double& into, double value) {
 void StepTimes::measured(uint64_t rows, double seconds) {
     if (rows == 1)
         average(one_, seconds);
-    else if (one_ > 0.0)
+    else if (one_ == 0.0)
+        one_ = seconds / cost(rows);
+    else
         each_ += kNew * (std::max(seconds / one_ - 1.0, 0.0) / double(rows - 1) - each_);
 }
 

@@ -13,6 +13,7 @@ namespace redline {
 // Measured times of steps, and what those of other lengths should take by them.
 class StepTimes {
 public:
+    // A step of several rows alone tells little of one of one row: that is estimated by it.
     void measured(uint64_t rows, double seconds);
     double one() const { return one_; }
     // The time of a step of so many rows, in steps of one.

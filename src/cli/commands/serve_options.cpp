@@ -121,6 +121,7 @@ Options declare_serve(ServeOptions& serve) {
     add_model_options(options, serve.model);
     options.word_is("--model");
     add_remote_options(options, serve.model.remote);
+    add_speculation_options(options, serve.scheduler.speculation);
     add_sampler_options(options, serve.sampling);
     add_voice_options(options);
     options.example("redline serve model.gguf");
@@ -141,6 +142,8 @@ bool is_of_model(const Options::Option& option) {
 Status settle_serve(ServeOptions& serve) {
     RL_TRY(settle_device(serve.model));
     RL_TRY(check_options(serve.sampling.sampler));
+    RL_TRY(settle(serve.scheduler.speculation));
+    serve.model.head = serve.scheduler.speculation.head();
     if (serve.log_json && serve.log_file.empty())
         return error("--log-json says how the lines of --log-file FILE are written: give both");
     return {};

@@ -4,6 +4,7 @@
 #include "cli/options/chat_options.h"
 #include "cli/options/model_options.h"
 #include "cli/options/sampling_options.h"
+#include "cli/options/speculation_options.h"
 #include "serve/http/server.h"
 #include "serve/pool/hosted_model.h"
 

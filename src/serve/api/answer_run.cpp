@@ -266,16 +266,18 @@ Json timings_json(const AnswerCost& cost) {
         return seconds > 0.0 ? double(count) / seconds : 0.0;
     };
     const uint64_t read = cost.prompt_tokens - std::min(cost.prompt_tokens, cost.cached_tokens);
-    return {{"cache_n", cost.cached_tokens},
-            {"prompt_n", read},
-            {"prompt_ms", cost.prompt_seconds * 1e3},
-            {"prompt_per_token_ms", each(cost.prompt_seconds, read)},
-            {"prompt_per_second", rate(cost.prompt_seconds, read)},
-            {"predicted_n", cost.generated_tokens},
-            {"predicted_ms", cost.generation_seconds * 1e3},
-            {"predicted_per_token_ms", each(cost.generation_seconds, cost.generated_tokens)},
-            {"predicted_per_second", rate(cost.generation_seconds, cost.generated_tokens)},
-            {"queue_ms", cost.queue_seconds * 1e3}};
+    Json timings = {{"cache_n", cost.cached_tokens},
+                    {"prompt_n", read},
+                    {"prompt_ms", cost.prompt_seconds * 1e3},
+                    {"prompt_per_token_ms", each(cost.prompt_seconds, read)},
+                    {"prompt_per_second", rate(cost.prompt_seconds, read)},
+                    {"predicted_n", cost.generated_tokens},
+                    {"predicted_ms", cost.generation_seconds * 1e3},
+                    {"predicted_per_token_ms", each(cost.generation_seconds, cost.generated_tokens)},
+                    {"predicted_per_second", rate(cost.generation_seconds, cost.generated_tokens)},
+                    {"queue_ms", cost.queue_seconds * 1e3}};
+    if (cost.drafted > 0) timings.update({{"draft_n", cost.drafted}, {"draft_n_accepted", cost.accepted}});
+    return timings;
 }
 
 Problem problem_of(const Submission& refused) {

@@ -2,6 +2,7 @@
 #include "serve/api/native.h"
 
 #include <algorithm>
+#include <array>
 
 namespace redline::serve {
 
@@ -69,6 +70,20 @@ double ratio(double part, double whole) {
     return whole > 0.0 ? part / whole : 0.0;
 }
 
+struct Counter {
+    const char* name;
+    const char* help;
+    double value;
+};
+
+// llama-server and vLLM call them alike.
+std::array<Counter, 3> speculation_counters(const Statistics& s) {
+    return {{{"spec_decode_num_drafts_total", "Guesses that steps have checked.", double(s.drafts)},
+             {"spec_decode_num_draft_tokens_total", "Tokens that were guessed.", double(s.drafted)},
+             {"spec_decode_num_accepted_tokens_total", "Guessed tokens that the model chose, too.",
+              double(s.accepted)}}};
+}
+
 void write_llama_names(MetricsText& out, const Statistics& s) {
     const uint64_t read = s.prompt_tokens - std::min(s.prompt_tokens, s.cached_tokens);
     out.plain("prompt_tokens_total", "counter", "Tokens of prompts that were computed.", double(read));
@@ -88,9 +103,7 @@ void write_llama_names(MetricsText& out, const Statistics& s) {
               ratio(double(s.generated_tokens), s.generation_seconds));
     out.plain("requests_processing", "gauge", "Requests that run.", s.running());
     out.plain("requests_deferred", "gauge", "Requests that wait.", s.waiting);
-    for (const char* name : {"drafts", "draft_tokens", "accepted_tokens"})
-        out.plain(fmt::format("spec_decode_num_{}_total", name), "counter",
-                  "Of speculative decoding, which is off.", 0);
+    for (const auto& [name, help, value] : speculation_counters(s)) out.plain(name, "counter", help, value);
 }
 
 void write_vllm_names(MetricsText& out, const Statistics& s) {
@@ -109,6 +122,12 @@ void write_vllm_names(MetricsText& out, const Statistics& s) {
                  double(s.generated_tokens));
     out.labelled("num_preemptions_total", "counter", "Requests whose pages were taken for others.",
                  double(s.preemptions));
+    for (const auto& [name, help, value] : speculation_counters(s))
+        out.labelled(name, "counter", help, value);
+    for (size_t i = 0; i < s.accepted_at.size(); ++i)
+        out.labelled("spec_decode_num_accepted_tokens_per_pos_total", "counter",
+                     "Guessed tokens that the model chose, too, by their place in the guess.",
+                     double(s.accepted_at[i]), fmt::format(",position=\"{}\"", i));
     const auto ended = [&](const char* reason, uint64_t count) {
         out.labelled("request_success_total", "counter", "Requests by the reason of their end.",
                      double(count), fmt::format(",finished_reason=\"{}\"", reason));

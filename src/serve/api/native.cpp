@@ -91,9 +91,14 @@ void answer_props(Service& service, const ExchangePtr& exchange) {
                 if constexpr (std::is_arithmetic_v<Value>) params[std::string(parameter.name)] = s.*member;
             },
             parameter.member);
+    const Statistics statistics = service.answers.statistics();
+    const bool speculative = !statistics.draft_methods.empty();
+    params["speculative.types"] = speculative ? statistics.draft_methods : "none";
+    params["speculative.n_max"] = statistics.most_drafted;
     const Result<ChatWriter> writer = service.writer({}, Json::object());
     const auto text_of = [&](Token token) { return to_valid_utf8(tokenizer.piece(token, true)); };
-    reply_json(exchange, {{"default_generation_settings", {{"n_ctx", served.context}, {"params", params}}},
+    reply_json(exchange, {{"default_generation_settings",
+                           {{"n_ctx", served.context}, {"speculative", speculative}, {"params", params}}},
                           {"total_slots", served.parallel},
                           {"model_path", served.path},
                           {"model_alias", served.name},
@@ -124,11 +129,14 @@ void answer_slots(Service& service, const ExchangePtr& exchange) {
     for (const SlotState& slot : statistics.slots)
         all.push_back({{"id", all.size()},
                        {"n_ctx", service.served.context},
+                       {"speculative", !statistics.draft_methods.empty()},
                        {"is_processing", slot.doing != SlotState::Doing::idle},
                        {"id_task", slot.doing == SlotState::Doing::idle ? Json(-1) : Json(slot.request)},
                        {"n_prompt_tokens", slot.prompt_tokens},
                        {"n_cached_tokens", slot.read_tokens},
-                       {"n_decoded", slot.generated_tokens}});
+                       {"n_decoded", slot.generated_tokens},
+                       {"draft_n", slot.drafted},
+                       {"draft_n_accepted", slot.accepted}});
     reply_json(exchange, all);
 }
 

@@ -124,6 +124,7 @@ void Scheduler::Loop::start(std::unique_ptr<Request> request, const Source& sour
     if (request->cached()) kept_->touch_first(request->text());
     request->marks = marks_of(*request);
     request->start(std::move(sequence).value(), source.tokens);
+    if (speculation_ && !request->guesses) request->guesses = speculation_->open();
     while (counted_.slots[request->slot].doing != SlotState::Doing::idle) ++request->slot;
     counted_.slots[request->slot].doing = SlotState::Doing::reading;
     if (!again) {

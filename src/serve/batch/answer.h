@@ -27,6 +27,8 @@ struct AnswerCost {
     double queue_seconds = 0.0;     // until the first step with a token of the prompt
     double prompt_seconds = 0.0;    // from there to the first token
     double generation_seconds = 0.0;
+    uint64_t drafted = 0;    // tokens that were guessed
+    uint64_t accepted = 0;   // of these, those that the model chose as well
     uint64_t preempted = 0;  // how often its pages were taken for others, and it was read again
 };
 

@@ -111,8 +111,12 @@ void Scheduler::Loop::publish() {
     for (const auto& request : running_) {
         const bool reads = request->generated_tokens() == 0 || !request->generates();
         counted_.slots[request->slot] = {reads ? SlotState::Doing::reading : SlotState::Doing::generating,
-                                         request->number, request->prompt_tokens(), request->position(),
-                                         request->generated_tokens()};
+                                         request->number,
+                                         request->prompt_tokens(),
+                                         request->position(),
+                                         request->generated_tokens(),
+                                         request->cost().drafted,
+                                         request->cost().accepted};
     }
     const Engine::PageCount pages = count_pages();
     counted_.pages = pages.all;

@@ -38,6 +38,12 @@ private:
     struct Part {
         Request* request;
         uint64_t tokens;
+        bool generates = false;         // it is the token that was chosen last,
+        std::vector<Token> round = {};  // with a guess behind it; empty: without
+        uint64_t used = 0;              // tokens of the round that turned out to be the text
+
+        uint64_t drafts() const { return round.empty() ? 0 : round.size() - 1; }
+        uint32_t outputs() const { return uint32_t(drafts() + 1); }
     };
     using Parts = std::vector<Part>;
     // The sequence that a request goes on with: one that runs, or one that is kept.
@@ -47,10 +53,11 @@ private:
         KeptSequences::Match kept = {};
     };
 
-    Loop(LoadedModel& loaded, HostOptions host, const SchedulerOptions& options)
+    Loop(LoadedModel& loaded, HostOptions host, const SchedulerOptions& options, OpenSpeculation drafting)
         : loaded_(loaded),
           host_(std::move(host)),
           options_(options),
+          drafting_(std::move(drafting)),
           rescue_(loaded, host_),
           pace_(options.prompt_share),
           bursts_(options.prompt_share) {}
@@ -74,6 +81,8 @@ private:
     void lose(const Error& loss);
     void try_reopen();
 
+    // Rows with an output that a step has without guesses.
+    uint32_t plain_outputs() const;
     // The engine's pages but for the one of the padding.
     Engine::PageCount count_pages() const;
 
@@ -100,6 +109,8 @@ private:
     Parts generating();
     void add_prompts(Parts& together, std::vector<Parts>& alone);
     void step(Parts parts);
+    void guess(Parts& parts);
+    void say_guesses_failed(const Error& problem);
     static std::vector<Feed> feeds_of(const Parts& parts);
     bool pads(const Parts& parts) const;
     static uint32_t best_wanted(const Parts& parts);
@@ -108,13 +119,18 @@ private:
     void step_went_wrong(const Parts& parts, const Error& problem);
     void count(const Parts& parts, double seconds);
     void keep_marked(const Parts& parts);
-    void choose(const Parts& parts);
+    void choose(Parts& parts);
+    void choose_for(Part& part, size_t output, size_t outputs);
+    void take_back(Part& part);
 
     LoadedModel& loaded_;
     const HostOptions host_;
     SchedulerOptions options_;
+    OpenSpeculation drafting_;
     DeviceRescue rescue_;
     std::unique_ptr<Engine> engine_;
+    std::unique_ptr<SharedSpeculation> speculation_;  // null: there is none
+    bool guesses_failed_ = false;                     // which was noted
     std::unique_ptr<Workers> workers_;
     DeviceInfo device_;         // a copy, as the backend changes with a loss
     uint64_t most_tokens_ = 0;  // of a request: the context, or all pages

@@ -49,6 +49,7 @@ void Request::start(Sequence with, uint64_t held) {
 
 void Request::preempt() {
     sequence.reset();
+    if (guesses) guesses->reader.reset();
     ++cost_.preempted;
 }
 
@@ -61,16 +62,29 @@ void Request::progressed() {
         asked_.sink.progress(position(), prompt_tokens_);
 }
 
-void Request::choose(const AnswerScores& scores, uint64_t context) {
+uint64_t Request::room_for_drafts(uint64_t context) const {
+    const uint64_t room = context - std::min(context, position() + 1);
+    if (options_.max_tokens < 0) return room;
+    // The last token is chosen behind a guess.
+    const uint64_t left = uint64_t(options_.max_tokens) - writer_.tokens().size();
+    return std::min(room, left - std::min<uint64_t>(left, 1));
+}
+
+void Request::count_guess(uint64_t proposed, uint64_t right) {
+    cost_.drafted += proposed;
+    cost_.accepted += right;
+}
+
+void Request::choose(const AnswerScores& scores, uint64_t read, uint64_t context) {
     reason_ = writer_.before_token();  // where no token is wanted at all
     if (reason_) return;
-    Result<AnswerWriter::Reason> next = writer_.next(scores, context - position() + 1);
+    Result<AnswerWriter::Reason> next = writer_.next(scores, context - read + 1);
     if (!next) return fail(next.error(), false);
     reason_ = *next;
     if (reason_) return;
     text_.push_back(writer_.last());
     reason_ = writer_.before_token();
-    if (!reason_ && position() >= context) reason_ = StopReason::context_full;
+    if (!reason_ && read >= context) reason_ = StopReason::context_full;
 }
 
 void Request::fail(const Error& problem, bool device_lost) {
@@ -86,7 +100,8 @@ bool Request::deliver(Statistics& statistics) {
         first_ = now;
         statistics.first_token.add(seconds_between(submitted_, now));
     } else if (came > 0 && last_) {
-        statistics.inter_token.add(seconds_between(*last_, now));
+        for (size_t i = 0; i < came; ++i)
+            statistics.inter_token.add(seconds_between(*last_, now) / double(came));
     }
     last_ = now;
     statistics.generated_tokens += came;

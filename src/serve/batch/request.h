@@ -5,6 +5,7 @@
 #include "engine/answer_writer.h"
 #include "serve/batch/answer.h"
 #include "serve/batch/statistics.h"
+#include "speculate/shared_speculation.h"
 
 #include <chrono>
 
@@ -24,6 +25,7 @@ public:
     bool preempted() const { return cost_.preempted > 0; }
     uint64_t prompt_tokens() const { return prompt_tokens_; }
     uint64_t generated_tokens() const { return writer_.tokens().size(); }
+    const AnswerCost& cost() const { return cost_; }
 
     // The prompt, and behind it the tokens chosen so far.
     const std::vector<Token>& text() const { return text_; }
@@ -42,8 +44,17 @@ public:
     // Tells how much of the prompt is read.
     void progressed();
 
-    // Takes the logits behind all of its text and chooses what follows; in any thread.
-    void choose(const AnswerScores& scores, uint64_t context);
+    // Tokens that a guess of what follows may have.
+    uint64_t room_for_drafts(uint64_t context) const;
+    // True when what is sent decides about the tokens that follow.
+    bool sends_each() const { return bool(options_.forced); }
+
+    // Takes the logits behind `read` tokens, which are all of its text, and chooses what follows; in any
+    // thread.
+    void choose(const AnswerScores& scores, uint64_t read, uint64_t context);
+    bool has_ended() const { return reason_.has_value(); }
+    // Counts a guess that its last step has checked.
+    void count_guess(uint64_t proposed, uint64_t right);
     // Sends what was chosen. True: the answer has ended, and close() is to be called.
     bool deliver(Statistics& statistics);
     void fail(const Error& problem, bool device_lost);
@@ -53,9 +64,10 @@ public:
     StopReason reason() const { return reason_.value_or(StopReason::cancelled); }
 
     std::optional<Sequence> sequence;
-    uint64_t number = 0;       // by age, from 1
-    uint64_t passed_over = 0;  // see PromptState
-    uint32_t slot = 0;         // see Statistics::slots
+    std::optional<TextGuesses> guesses;  // where there is speculation
+    uint64_t number = 0;                 // by age, from 1
+    uint64_t passed_over = 0;            // see PromptState
+    uint32_t slot = 0;                   // see Statistics::slots
     // Positions in the prompt behind which the sequence is kept for others, in order.
     std::vector<uint64_t> marks;
     // The number of a request that reads a beginning of this one's text, and how far it has to be; 0: none.

@@ -28,8 +28,11 @@ Result<uint32_t> choose_kept(const LoadedModel& loaded, HostOptions host, uint64
 }
 
 // A row for each request, or for one and what pads its step.
-uint32_t outputs_of(const SchedulerOptions& options) {
+uint32_t outputs_without_guesses(const SchedulerOptions& options) {
     return std::max(options.parallel, 2u);
+}
+uint32_t outputs_of(const SchedulerOptions& options, const HostOptions& host) {
+    return outputs_without_guesses(options) + host.drafts;
 }
 
 Status check_options(const SchedulerOptions& options) {
@@ -76,15 +79,18 @@ Result<Sizing> size_scheduler(LoadedModel& loaded, const HostOptions& host, cons
 
 Result<std::unique_ptr<Scheduler::Loop>> Scheduler::Loop::create(LoadedModel& loaded, const HostOptions& host,
                                                                  const SchedulerOptions& options) {
-    Sizing sizing = RL_TRY(size_scheduler(loaded, host, options));
-    RL_TRY(place_model(loaded, sizing.host, sizing.options.context, outputs_of(sizing.options)));
-    std::unique_ptr<Loop> loop(new Loop(loaded, std::move(sizing.host), sizing.options));
+    HostOptions guessing = host;
+    OpenSpeculation drafting = RL_TRY(inspect_speculation(options.speculation, guessing, *loaded.model));
+    Sizing sizing = RL_TRY(size_scheduler(loaded, guessing, options));
+    RL_TRY(place_model(loaded, sizing.host, sizing.options.context, outputs_of(sizing.options, sizing.host)));
+    std::unique_ptr<Loop> loop(new Loop(loaded, std::move(sizing.host), sizing.options, std::move(drafting)));
     RL_TRY(loop->open());
     return loop;
 }
 
 Status Scheduler::Loop::open() {
-    engine_ = RL_TRY(open_engine(loaded_, host_, options_.context, outputs_of(options_)));
+    engine_ = RL_TRY(open_engine(loaded_, host_, options_.context, outputs_of(options_, host_)));
+    speculation_ = RL_TRY(open_shared_speculation(drafting_, options_.speculation, host_, *engine_));
     kept_.emplace(*options_.kept, engine_->rewinds(), [this](const Sequence& leaving) { store(leaving); });
     RL_TRY(open_files());
     workers_ = std::make_unique<Workers>(options_.sampling_threads);
@@ -100,9 +106,17 @@ Status Scheduler::Loop::open() {
     most_tokens_ = pages > 0 ? std::min(options_.context, pages * kPageRows) : options_.context;
     options_.cache_tokens = pages * kPageRows;
     counted_.slots.resize(options_.parallel);
+    if (speculation_) {
+        counted_.draft_methods = speculation_->methods();
+        counted_.most_drafted = speculation_->most();
+    }
     publish();
     thread_ = std::thread([this] { run(); });
     return {};
+}
+
+uint32_t Scheduler::Loop::plain_outputs() const {
+    return std::min(outputs_without_guesses(options_), engine_->options().outputs);
 }
 
 Scheduler::Loop::~Loop() {
@@ -208,11 +222,14 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(LoadedModel& loaded, const 
 
 Result<MemoryNeed> Scheduler::need(LoadedModel& loaded, const HostOptions& host,
                                    const SchedulerOptions& options) {
-    const Sizing sizing = RL_TRY(size_scheduler(loaded, host, options));
+    HostOptions guessing = host;
+    const OpenSpeculation drafting =
+        RL_TRY(inspect_speculation(options.speculation, guessing, *loaded.model));
+    const Sizing sizing = RL_TRY(size_scheduler(loaded, guessing, options));
     Backend& backend = *loaded.device.backend;
-    return memory_need(
-        *loaded.model, backend,
-        session_options(sizing.host, backend.device(), sizing.options.context, outputs_of(sizing.options)));
+    return memory_need(*loaded.model, backend,
+                       session_options(sizing.host, backend.device(), sizing.options.context,
+                                       outputs_of(sizing.options, sizing.host)));
 }
 
 Submission Scheduler::submit(AnswerRequest request) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "host/load_model.h"
+#include "host/open_speculation.h"
 #include "serve/batch/answer.h"
 #include "serve/batch/kept_files.h"
 #include "serve/batch/statistics.h"
@@ -28,6 +29,9 @@ struct SchedulerOptions {
     double prompt_share = 0.6;
     // For kept sequences that the caches have no room for, and for all of them when the scheduler ends.
     CacheFolder cache_folder = {};
+    // Guesses of what follows, several tokens of which a step checks. The model was inspected with the head
+    // that they want, see SpeculationOptions::head().
+    SpeculationOptions speculation = {};
     uint32_t sampling_threads = 0;  // beside the thread that computes; 0: by the processors, at most 8
 };
 

@@ -11,6 +11,14 @@ void Histogram::add(double value) {
     ++count_;
 }
 
+void Statistics::count_guess(uint64_t proposed, uint64_t right) {
+    ++drafts;
+    drafted += proposed;
+    accepted += right;
+    accepted_at.resize(std::max<size_t>(accepted_at.size(), proposed));
+    for (uint64_t i = 0; i < right; ++i) ++accepted_at[i];
+}
+
 void Statistics::count_end(StopReason reason) {
     switch (reason) {
         case StopReason::end_of_generation:

@@ -43,6 +43,7 @@ struct SlotState {
     uint64_t prompt_tokens = 0;
     uint64_t read_tokens = 0;  // that its caches hold
     uint64_t generated_tokens = 0;
+    uint64_t drafted = 0, accepted = 0;  // guessed tokens, and those of them that were right
 };
 
 struct Statistics {
@@ -54,6 +55,8 @@ struct Statistics {
     uint64_t pages_free = 0;       // neither used nor kept
     uint64_t pages_kept = 0;  // kept for requests to come, that no running one uses: given up when needed
     uint32_t sequences_kept = 0;
+    std::string draft_methods;  // "ngram-simple,draft-mtp"; empty: there is no speculation
+    uint64_t most_drafted = 0;  // tokens of the guesses of a step
 
     // Since the start.
     uint64_t prompt_tokens = 0;  // of prompts that were read
@@ -63,9 +66,12 @@ struct Statistics {
     double generation_seconds = 0.0;  // of steps that read generated tokens
     uint64_t most_tokens = 0;         // of a request, prompt and answer
     uint64_t steps = 0;
-    uint64_t rows = 0;              // tokens of all steps
-    uint64_t generating_rows = 0;   // generated tokens of all steps
-    uint64_t generating_steps = 0;  // steps that had any
+    uint64_t rows = 0;                   // tokens of all steps
+    uint64_t generating_rows = 0;        // generated tokens of all steps
+    uint64_t generating_steps = 0;       // steps that had any
+    uint64_t drafts = 0;                 // guesses that a step checked
+    uint64_t drafted = 0, accepted = 0;  // tokens of these, and those of them that were right
+    std::vector<uint64_t> accepted_at;   // of the first tokens of guesses, of the second ones, ...
     uint64_t preemptions = 0;
     uint64_t losses = 0;  // of the device
     uint64_t refused = 0;
@@ -82,6 +88,7 @@ struct Statistics {
 
     uint32_t running() const;
     void count_end(StopReason reason);
+    void count_guess(uint64_t proposed, uint64_t right);
 };
 
 }  // namespace redline::serve

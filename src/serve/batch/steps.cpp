@@ -23,6 +23,7 @@ void Scheduler::Loop::iterate() {
     Parts together = generating();
     std::vector<Parts> alone;
     add_prompts(together, alone);
+    guess(together);
     step(std::move(together));
     for (Parts& parts : alone)
         if (!loss_) step(std::move(parts));
@@ -32,8 +33,8 @@ void Scheduler::Loop::iterate() {
 Scheduler::Loop::Parts Scheduler::Loop::generating() {
     Parts all;
     for (const auto& request : running_)
-        if (request->generates()) all.push_back({request.get(), 1});
-    const size_t most = std::min(engine_->options().batch, engine_->options().outputs);
+        if (request->generates()) all.push_back({request.get(), 1, true});
+    const size_t most = std::min(engine_->options().batch, plain_outputs());
     if (all.size() <= most) return all;
     first_generating_ %= all.size();
     std::rotate(all.begin(), all.begin() + ptrdiff_t(first_generating_), all.end());
@@ -44,7 +45,7 @@ Scheduler::Loop::Parts Scheduler::Loop::generating() {
 
 // Adds parts of prompts to the step of those that generate, or steps of their sequence alone.
 void Scheduler::Loop::add_prompts(Parts& together, std::vector<Parts>& alone) {
-    const uint32_t batch = engine_->options().batch, outputs = engine_->options().outputs;
+    const uint32_t batch = engine_->options().batch, outputs = plain_outputs();
     const auto generating = uint32_t(together.size());
     if (mixes_ && pace_.wants_measure(generating)) return;
     std::vector<Request*> readers;
@@ -83,6 +84,32 @@ void Scheduler::Loop::add_prompts(Parts& together, std::vector<Parts>& alone) {
     for (Request* request : readers) request->passed_over += read;
 }
 
+// Steps that read prompts are full without guesses.
+void Scheduler::Loop::guess(Parts& parts) {
+    const auto reads = [](const Part& part) { return !part.generates; };
+    if (!speculation_ || std::any_of(parts.begin(), parts.end(), reads)) return;
+    std::vector<TextDraft> drafts;
+    for (const Part& part : parts)
+        drafts.push_back({&*part.request->guesses, &*part.request->sequence, part.request->text().back(),
+                          part.request->room_for_drafts(options_.context)});
+    const uint64_t taken = parts.size() + (padding_ ? 1 : 0), outputs = engine_->options().outputs;
+    const uint64_t room = outputs - std::min<uint64_t>(outputs, taken);
+    if (const Status done = speculation_->propose(drafts, room, &abort_); !done)
+        say_guesses_failed(done.error());
+    for (size_t i = 0; i < parts.size(); ++i) {
+        if (drafts[i].tokens.empty()) continue;
+        parts[i].round = {drafts[i].last};
+        parts[i].round.insert(parts[i].round.end(), drafts[i].tokens.begin(), drafts[i].tokens.end());
+        parts[i].tokens = parts[i].round.size();
+    }
+}
+
+// The answers go on without guesses.
+void Scheduler::Loop::say_guesses_failed(const Error& problem) {
+    if (abort_ || std::exchange(guesses_failed_, true)) return;
+    host_.notes->note(fmt::format("{} cannot guess for now: {}", speculation_->methods(), problem.message));
+}
+
 void Scheduler::Loop::preempt(Request& request) {
     const auto at = std::find_if(running_.begin(), running_.end(),
                                  [&](const auto& running) { return running.get() == &request; });
@@ -97,17 +124,24 @@ void Scheduler::Loop::preempt(Request& request) {
 
 std::vector<Feed> Scheduler::Loop::feeds_of(const Parts& parts) {
     std::vector<Feed> feeds;
-    for (const auto& [request, tokens] : parts)
-        feeds.push_back(
-            {&*request->sequence, std::span(request->text()).subspan(request->position(), tokens)});
+    for (const Part& part : parts) {
+        const std::span<const Token> text = part.request->text();
+        feeds.push_back({&*part.request->sequence,
+                         part.round.empty() ? text.subspan(part.request->position(), part.tokens)
+                                            : std::span<const Token>(part.round),
+                         part.outputs()});
+    }
     return feeds;
 }
 
-// Takes pages from kept sequences, and then from the youngest requests, until the parts that are left have
-// all they need. The last request that runs has all pages there are: its context is full.
+// Takes pages from guesses, from kept sequences, and then from the youngest requests, until the parts that
+// are left have all they need. The last request that runs has all pages there are: its context is full.
 void Scheduler::Loop::find_pages(Parts& parts) {
     const auto preempted = [](const Part& part) { return !part.request->sequence; };
     std::erase_if(parts, preempted);
+    if (!parts.empty() && !engine_->has_pages(feeds_of(parts)))
+        for (Part& part : parts)
+            if (!std::exchange(part.round, {}).empty()) part.tokens = 1;
     while (!parts.empty() && !engine_->has_pages(feeds_of(parts))) {
         if (kept_->give_up()) continue;
         if (running_.size() == 1) {
@@ -133,7 +167,7 @@ void Scheduler::Loop::step(Parts parts) {
     std::vector<Feed> feeds = feeds_of(parts);
     if (pads(parts)) {
         padding_->rewind(0);
-        feeds.push_back({&*padding_, kPadding});
+        feeds.push_back({&*padding_, kPadding, 1});
     }
     const auto begin = Clock::now();
     const Status done = engine_->step(feeds, {.best = best_wanted(parts), .cancel = &abort_});
@@ -146,11 +180,11 @@ void Scheduler::Loop::step(Parts parts) {
 // How many of the best logits are enough for all that get a token; 0: all are needed.
 uint32_t Scheduler::Loop::best_wanted(const Parts& parts) {
     uint32_t most = 1;
-    for (const auto& [request, tokens] : parts) {
-        if (request->left() > tokens) continue;
-        const uint32_t wanted = request->best_wanted();
+    for (const Part& part : parts) {
+        if (part.request->left() > part.tokens) continue;
+        const uint32_t wanted = part.request->best_wanted();
         if (wanted == 0) return 0;
-        most = std::max(most, wanted);
+        most = std::max(most, wanted + uint32_t(part.drafts()));  // penalties want more with each token
     }
     return most;
 }
@@ -165,53 +199,97 @@ void Scheduler::Loop::step_went_wrong(const Parts& parts, const Error& problem) 
 }
 
 void Scheduler::Loop::count(const Parts& parts, double seconds) {
-    uint32_t generating = 0, prompts = 0;
+    uint32_t generating = 0, prompts = 0, drafts = 0;
     for (const Part& part : parts) {
-        const bool generates =
-            part.request->text().size() > part.request->prompt_tokens() && part.tokens == 1;
-        (generates ? generating : prompts) += uint32_t(part.tokens);
+        const bool generates = part.generates || (part.tokens == 1 && part.request->generated_tokens() > 0);
+        (generates ? generating : prompts) += generates ? 1 : uint32_t(part.tokens);
+        drafts += uint32_t(part.drafts());
     }
+    if (speculation_ && prompts == 0) speculation_->measured(generating + drafts, seconds);
     if (mixes_)
         pace_.measured(seconds, generating, prompts);
     else
         bursts_.measured(seconds, generating, prompts);
     ++counted_.steps;
-    counted_.rows += generating + prompts;
+    counted_.rows += generating + prompts + drafts;
     counted_.generating_rows += generating;
     counted_.generating_steps += generating > 0 ? 1 : 0;
-    counted_.step_tokens.add(generating + prompts);
+    counted_.step_tokens.add(generating + prompts + drafts);
     const double of_prompts = seconds * prompts / (generating + prompts);
     counted_.prompt_seconds += of_prompts;
     counted_.generation_seconds += seconds - of_prompts;
 }
 
 void Scheduler::Loop::keep_marked(const Parts& parts) {
-    for (const auto& [request, tokens] : parts) {
-        if (request->marks.empty() || request->marks.front() != request->position()) continue;
-        request->marks.erase(request->marks.begin());
-        kept_->add_copy(*request->sequence);
+    for (const Part& part : parts) {
+        Request& request = *part.request;
+        if (request.marks.empty() || request.marks.front() != request.position()) continue;
+        request.marks.erase(request.marks.begin());
+        kept_->add_copy(*request.sequence);
     }
 }
 
-// Chooses the tokens that follow texts which were read to their end, and sends them.
-void Scheduler::Loop::choose(const Parts& parts) {
+// Chooses the token behind each row of a part whose text was read to its end, as long as these are the tokens
+// of its guess. `output`: the first of its rows among those with an output.
+void Scheduler::Loop::choose_for(Part& part, size_t output, size_t outputs) {
     const size_t vocab = engine_->model().config().vocab, usable = engine_->model().usable_vocab();
-    for (const Part& part : parts) part.request->progressed();
-    std::vector<size_t> complete;
-    for (size_t i = 0; i < parts.size(); ++i)
-        if (parts[i].request->left() == 0) complete.push_back(i);
-    const size_t rows = parts.size() + (pads(parts) ? 1 : 0), each = engine_->best().size() / rows;
-    workers_->each(complete.size(), [&](size_t i) {
-        Request& request = *parts[complete[i]].request;
+    const size_t each = engine_->best().size() / outputs;
+    Request& request = *part.request;
+    const uint64_t before = request.position() - part.tokens, drafts = part.drafts();
+    for (part.used = part.tokens - drafts;; ++part.used) {
+        const size_t row = output + part.used - (part.tokens - drafts);
         AnswerScores scores = {request.text().back(), {}, {}, engine_->device()};
         if (each > 0)
-            scores.best = engine_->best().subspan(complete[i] * each, each);
+            scores.best = engine_->best().subspan(row * each, each);
         else
-            scores.logits = engine_->output().subspan(complete[i] * vocab, usable);
-        request.choose(scores, options_.context);
+            scores.logits = engine_->output().subspan(row * vocab, usable);
+        request.choose(scores, before + part.used, options_.context);
+        const bool right =
+            part.used < part.tokens && !request.has_ended() && request.text().back() == part.round[part.used];
+        if (!right) return;
+        const uint32_t wanted = request.best_wanted();
+        if (each > 0 && (wanted == 0 || wanted > each)) return;
+        if (request.sends_each()) request.deliver(counted_);
+    }
+}
+
+// The sequence forgets the tokens of the guess that were wrong.
+void Scheduler::Loop::take_back(Part& part) {
+    if (!speculation_) return;
+    Request& request = *part.request;
+    const uint64_t drafts = part.drafts(), right = part.used - (part.tokens - drafts);
+    if (part.generates) speculation_->tell(*request.guesses, drafts, right);
+    if (drafts == 0) return;
+    request.sequence->rewind(request.position() - part.tokens + part.used);
+    request.count_guess(drafts, right);
+    counted_.count_guess(drafts, right);
+}
+
+// Chooses the tokens that follow texts which were read to their end, and sends them.
+void Scheduler::Loop::choose(Parts& parts) {
+    for (const Part& part : parts) part.request->progressed();
+    struct Complete {
+        Part* part;
+        size_t output;
+    };
+    std::vector<Complete> complete;
+    size_t outputs = 0;
+    for (Part& part : parts) {
+        const uint64_t read = part.request->position() - part.drafts();
+        if (read == part.request->text().size()) complete.push_back({&part, outputs});
+        outputs += part.outputs();
+    }
+    if (pads(parts)) ++outputs;
+    const auto choose_one = [&](const Complete& one) { choose_for(*one.part, one.output, outputs); };
+    workers_->each(complete.size(), [&](size_t i) {
+        if (!complete[i].part->request->sends_each()) choose_one(complete[i]);
     });
-    for (const size_t i : complete)
-        if (Request& request = *parts[i].request; request.deliver(counted_)) leave(request, request.reason());
+    for (const Complete& one : complete) {
+        Request& request = *one.part->request;
+        if (request.sends_each()) choose_one(one);
+        take_back(*one.part);
+        if (request.deliver(counted_)) leave(request, request.reason());
+    }
 }
 
 }  // namespace redline::serve
