@@ -1,6 +1,8 @@
 #include "host/open_speculation.h"
 
 #include "host/load_model.h"
+#include "host/open_device.h"
+#include "plan/alike_rows.h"
 #include "speculate/draft_model.h"
 #include "speculate/group_proposers.h"
 #include "speculate/mtp_head.h"
@@ -59,6 +61,21 @@ Result<std::unique_ptr<Engine>> open_draft(const SpeculationOptions& options, co
     return error("it keeps states or windows, which cannot take tokens back");
 }
 
+// True where steps that check guesses leave each row as it would be alone: on a CPU whose kernels for the
+// model do so. A device is opened for the question alone, as models that are loaded later want all memory.
+Result<bool> stays_the_same(const LoadedModel& loaded, const HostOptions& host) {
+    if (loaded.device.name() != "cpu") return false;
+    HostOptions small = host;
+    small.threads = 1;
+    const std::unique_ptr<Backend> backend = RL_TRY(open_device(loaded.device.choice, small));
+    small.batch = kAlikeRows;
+    const EngineOptions engine = session_options(small, backend->device(), kAlikeRows, kAlikeRows);
+    const std::vector<Plan> plans = RL_TRY(engine_plans(*loaded.model, engine));
+    for (const Plan& plan : plans)
+        if (!alike_rows(*backend, RL_TRY(lower(plan, *backend, host.fuse)))) return false;
+    return true;
+}
+
 bool looks_up(const SpeculationOptions& options) {
     return options.type == SpeculationType::automatic || options.type == SpeculationType::ngram_simple;
 }
@@ -69,8 +86,9 @@ void note_unused_head(const OpenSpeculation& open, const HostOptions& host, cons
 }
 
 // Reads the tokens one by one, since steps of several have to be taken back.
-bool reads_one(uint64_t most, const HostOptions& host) {
+bool reads_one(uint64_t most, const SpeculationOptions& options, const HostOptions& host) {
     if (most >= 2) return false;
+    if (options.by_default) return true;
     host.notes->note("there is no speculation: steps of this session read one token, as -b has it");
     return true;
 }
@@ -92,6 +110,8 @@ ReadHead SpeculationOptions::head() const {
 
 Status settle(SpeculationOptions& options) {
     const bool drafts = !options.draft_model.empty();
+    options.by_default = !options.asked && !drafts;
+    if (options.by_default) options.type = SpeculationType::automatic;
     if (drafts && options.type == SpeculationType::none) options.type = SpeculationType::automatic;
     if (!drafts && options.type == SpeculationType::draft_simple)
         return error("--spec-type draft-simple wants a draft model: name it with -md");
@@ -100,15 +120,23 @@ Status settle(SpeculationOptions& options) {
     return {};
 }
 
-Result<OpenSpeculation> inspect_speculation(const SpeculationOptions& options, HostOptions& host,
-                                            const Model& model) {
+Result<OpenSpeculation> inspect_speculation(SpeculationOptions& options, HostOptions& host,
+                                            LoadedModel& loaded) {
     OpenSpeculation open;
+    Model& model = *loaded.model;
+    if (model.is_head())
+        return error("{} holds an MTP head alone, which guesses for a model: name it with -md",
+                     model.gguf().path());
+    if (options.by_default && !RL_TRY(stays_the_same(loaded, host))) {
+        options.type = SpeculationType::none;
+        if (model.has_head()) RL_TRY(model.leave_out_head());
+    }
     host.drafts = options.drafts(model);
     host.second_head = nullptr;
     if (options.draft_model.empty()) return open;
-    Result<LoadedModel> loaded = inspect_draft(options, host, model);
-    if (!loaded) return of_draft(options, loaded.error());
-    auto second = std::make_unique<LoadedModel>(std::move(loaded.value()));
+    Result<LoadedModel> draft = inspect_draft(options, host, model);
+    if (!draft) return of_draft(options, draft.error());
+    auto second = std::make_unique<LoadedModel>(std::move(draft.value()));
     if (second->model->is_head()) {
         host.second_head = second->model.get();
         open.head = std::move(second);
@@ -120,7 +148,7 @@ Result<OpenSpeculation> inspect_speculation(const SpeculationOptions& options, H
 
 Status open_speculation(OpenSpeculation& open, const SpeculationOptions& options, const HostOptions& host,
                         Session& session) {
-    if (options.type == SpeculationType::none || reads_one(session.most_rows(), host)) return {};
+    if (options.type == SpeculationType::none || reads_one(session.most_rows(), options, host)) return {};
     std::vector<std::unique_ptr<Proposer>> methods;
     if (looks_up(options)) methods.push_back(std::make_unique<NgramProposer>(kMatch));
     if (session.guesses())
@@ -145,7 +173,7 @@ Result<std::unique_ptr<SharedSpeculation>> open_shared_speculation(OpenSpeculati
     std::unique_ptr<SharedSpeculation> made;
     const EngineOptions& sized = engine.options();
     if (options.type == SpeculationType::none ||
-        reads_one(std::min(sized.outputs, engine.most_rewound()), host))
+        reads_one(std::min(sized.outputs, engine.most_rewound()), options, host))
         return made;
     std::unique_ptr<GroupProposer> model;
     if (engine.guesses())

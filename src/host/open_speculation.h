@@ -18,6 +18,9 @@ enum class SpeculationType : uint8_t {
 
 struct SpeculationOptions {
     SpeculationType type = SpeculationType::none;
+    bool asked = false;  // the type was chosen by the user
+    // It was not, and stays automatic only where texts are those without speculation, bit for bit.
+    bool by_default = false;
     std::string draft_model;  // a path or a name, as HostOptions has them: a model, or an MTP head alone
     uint32_t most = 0;        // tokens of a guess; 0: 8, or 4 where layers keep states
 
@@ -30,7 +33,8 @@ struct SpeculationOptions {
 };
 constexpr uint32_t kMostDrafted = 15;
 
-// Refuses what contradicts itself; a draft model alone means automatic.
+// Refuses what contradicts itself; a draft model alone means automatic. Where nothing was asked for,
+// automatic is the default.
 Status settle(SpeculationOptions& options);
 
 struct OpenSpeculation {
@@ -39,10 +43,10 @@ struct OpenSpeculation {
     std::unique_ptr<Speculation> speculation;  // null: none
 };
 
-// Reads the second file, before the model is placed: an MTP head goes with it. `host` are the model's
-// options, which get what its session needs for speculation.
-Result<OpenSpeculation> inspect_speculation(const SpeculationOptions& options, HostOptions& host,
-                                            const Model& model);
+// Decides whether there is speculation by default, and reads the second file, before the model is placed: an
+// MTP head goes with it. `host` are the model's options, which get what its session needs for speculation.
+Result<OpenSpeculation> inspect_speculation(SpeculationOptions& options, HostOptions& host,
+                                            LoadedModel& loaded);
 // Opens what was read. The session's engine returns options.outputs() rows. Where there is no speculation, a
 // note says why.
 Status open_speculation(OpenSpeculation& open, const SpeculationOptions& options, const HostOptions& host,

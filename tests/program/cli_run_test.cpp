@@ -146,8 +146,12 @@ TEST_CASE("run: guesses leave the text as it is, and --json says by method what 
         REQUIRE(got.code == 0);
         return parse_json(got.out);
     };
-    const Json plain = written({}), guessed = written({"--spec-type", "ngram-simple"});
+    const Json plain = written({"--spec-type", "none"}), guessed = written({"--spec-type", "ngram-simple"}),
+               usual = written({});
     CHECK(guessed["text"] == plain["text"]);
+    CHECK(usual["text"] == plain["text"]);
+    REQUIRE(usual["speculation"].size() == 1);
+    CHECK(usual["speculation"][0]["method"] == "ngram-simple");
     CHECK(plain["speculation"].empty());
     REQUIRE(guessed["speculation"].size() == 1);
     const Json& method = guessed["speculation"][0];

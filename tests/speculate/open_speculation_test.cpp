@@ -29,11 +29,11 @@ struct Opened {
     std::optional<Session> session;
 };
 
-Status open(const SpeculationOptions& options, HostOptions host, Opened& opened) {
+Status open(SpeculationOptions options, HostOptions host, Opened& opened) {
     host.head = options.head();
     opened.loaded = RL_TRY(inspect_model(host));
     const Model& model = *opened.loaded.model;
-    opened.guesses = RL_TRY(inspect_speculation(options, host, model));
+    opened.guesses = RL_TRY(inspect_speculation(options, host, opened.loaded));
     const uint32_t outputs = options.outputs(model);
     RL_TRY(place_model(opened.loaded, host, 128, outputs));
     opened.session = RL_TRY(open_session(opened.loaded, host, 128, outputs));
@@ -114,6 +114,26 @@ TEST_CASE("speculation options: a head for which there is no room is left out, u
     Opened roomy;
     must(open({.type = SpeculationType::automatic}, host, roomy));
     CHECK(methods_of(roomy).size() == 2);
+}
+
+TEST_CASE("speculation options: by default a model guesses where its texts stay the same bit for bit") {
+    SpeculationOptions nothing_asked, none, drafts;
+    must(settle(nothing_asked));
+    CHECK(nothing_asked.type == SpeculationType::automatic);
+    none.asked = true;
+    must(settle(none));
+    CHECK(none.type == SpeculationType::none);
+    drafts.draft_model = "small";
+    must(settle(drafts));
+    CHECK_FALSE(drafts.by_default);
+    const HeadFile file("llama3");
+    Opened opened;
+    must(open(nothing_asked, host_options(file.path), opened));
+    CHECK(methods_of(opened) == std::vector<std::string>{"ngram-simple", "draft-mtp"});
+    Opened blocks;
+    must(open(nothing_asked, host_options(golden("models/deepseek4.gguf")), blocks));
+    CHECK(methods_of(blocks).empty());
+    CHECK(written(blocks).drafted == 0);
 }
 
 TEST_CASE("speculation options: guesses are shorter where layers keep states, unless their length is given") {

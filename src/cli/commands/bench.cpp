@@ -486,6 +486,7 @@ Status check_spec(const Options& options, BenchOptions& bench) {
     if (bench.caches.size() > 1) return error("--spec takes one cache type");
     if (!options.given("--spec-type") && bench.speculation.draft_model.empty())
         bench.speculation.type = SpeculationType::automatic;
+    bench.speculation.asked = true;
     RL_TRY(settle(bench.speculation));
     if (bench.speculation.type == SpeculationType::none)
         return error("--spec compares with no speculation: --spec-type none leaves nothing to compare");

@@ -147,7 +147,8 @@ Result<int> bench_spec(const ModelOptions& model, const BenchOptions& options, I
     settings.cache = options.caches.front();
     settings.head = options.speculation.head();
     LoadedModel loaded = RL_TRY(inspect_model(settings));
-    OpenSpeculation guesses = RL_TRY(inspect_speculation(options.speculation, settings, *loaded.model));
+    SpeculationOptions speculation = options.speculation;
+    OpenSpeculation guesses = RL_TRY(inspect_speculation(speculation, settings, loaded));
     SpecTest test{loaded, options, settings, {}, uint64_t(options.generations.front()), 0};
     test.prompt = loaded.model->tokenizer().encode(text, {.add_special = true, .parse_special = true});
     if (test.prompt.empty()) return error("{} has no text to go on from", options.spec_file);

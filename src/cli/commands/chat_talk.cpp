@@ -20,7 +20,7 @@ Result<std::unique_ptr<ChatModel>> ChatModel::inspect(const ModelOptions& option
     made->options.head = speculation.head();
     made->speculation = speculation;
     made->loaded = RL_TRY(inspect_model(made->options));
-    made->guesses = RL_TRY(inspect_speculation(speculation, made->options, *made->loaded.model));
+    made->guesses = RL_TRY(inspect_speculation(made->speculation, made->options, made->loaded));
     made->writer = RL_TRY(ChatWriter::create(*made->loaded.model, writer));
     // The context that fits shows when the device is opened, after the model before this one is gone.
     made->context = options.context == 0 ? made->loaded.model->config().train_context

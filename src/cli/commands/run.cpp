@@ -425,7 +425,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const Input& inp
     LoadedModel loaded = RL_TRY(inspect_model(run.model));
     const Model& model = *loaded.model;
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), run.sampling.sampler));
-    OpenSpeculation guesses = RL_TRY(inspect_speculation(run.speculation, run.model, model));
+    OpenSpeculation guesses = RL_TRY(inspect_speculation(run.speculation, run.model, loaded));
     const uint64_t context = RL_TRY(choose_context(loaded, run.model));
     for (const std::string& each : run.sampling.notes) note(each);
     if (run.sampling.grammar) run.sampling.constraint = RL_TRY(make_constraint(model, *run.sampling.grammar));

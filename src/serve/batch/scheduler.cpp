@@ -80,8 +80,9 @@ Result<Sizing> size_scheduler(LoadedModel& loaded, const HostOptions& host, cons
 Result<std::unique_ptr<Scheduler::Loop>> Scheduler::Loop::create(LoadedModel& loaded, const HostOptions& host,
                                                                  const SchedulerOptions& options) {
     HostOptions guessing = host;
-    OpenSpeculation drafting = RL_TRY(inspect_speculation(options.speculation, guessing, *loaded.model));
-    Sizing sizing = RL_TRY(size_scheduler(loaded, guessing, options));
+    SchedulerOptions wished = options;
+    OpenSpeculation drafting = RL_TRY(inspect_speculation(wished.speculation, guessing, loaded));
+    Sizing sizing = RL_TRY(size_scheduler(loaded, guessing, wished));
     RL_TRY(place_model(loaded, sizing.host, sizing.options.context, outputs_of(sizing.options, sizing.host)));
     std::unique_ptr<Loop> loop(new Loop(loaded, std::move(sizing.host), sizing.options, std::move(drafting)));
     RL_TRY(loop->open());
@@ -223,8 +224,8 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(LoadedModel& loaded, const 
 Result<MemoryNeed> Scheduler::need(LoadedModel& loaded, const HostOptions& host,
                                    const SchedulerOptions& options) {
     HostOptions guessing = host;
-    const OpenSpeculation drafting =
-        RL_TRY(inspect_speculation(options.speculation, guessing, *loaded.model));
+    SpeculationOptions speculation = options.speculation;
+    const OpenSpeculation drafting = RL_TRY(inspect_speculation(speculation, guessing, loaded));
     const Sizing sizing = RL_TRY(size_scheduler(loaded, guessing, options));
     Backend& backend = *loaded.device.backend;
     return memory_need(*loaded.model, backend,
