@@ -258,3 +258,29 @@ TEST_CASE("speculation: the first guess of a method, which may have read a promp
     CHECK(speculation.results()[0].rounds == 2);
     CHECK(speculation.results()[0].gain > 1.0);
 }
+
+TEST_CASE("speculation: a method that is never right costs less than 3 % once it has rested") {
+    class NeverRight : public Proposer {
+    public:
+        std::string_view name() const override { return "never right"; }
+        Result<std::vector<Token>> propose(const DraftText&, size_t most, const std::atomic<bool>*) override {
+            return std::vector<Token>(most, 1);
+        }
+    };
+    const std::vector<Token> read = {1, 2, 3};
+    for (const double each : {0.02, 0.05, 0.15, 0.3, 0.6}) {
+        CAPTURE(each);
+        std::vector<std::unique_ptr<Proposer>> methods;
+        methods.push_back(std::make_unique<NeverRight>());
+        Speculation speculation(std::move(methods), {8, false});
+        double spent = 0.0;  // in steps of one row
+        constexpr int kFirst = 256, kTokens = 4096;
+        for (int token = 0; token < kFirst + kTokens; ++token) {
+            const std::vector<Token> guess = must(speculation.propose(read, 4, 8, nullptr));
+            const double steps = 1.0 + each * double(guess.size());
+            speculation.tell({guess.size(), 0, 0.01 * steps});
+            if (token >= kFirst) spent += steps;
+        }
+        CHECK(spent / kTokens < 1.03);
+    }
+}
