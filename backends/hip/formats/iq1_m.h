@@ -27,7 +27,9 @@ struct Iq1MOwn : Quantized<false, 0, true> {
     static constexpr args::Planes kPlanes = {{32, 16, 8}};
     static constexpr bool kHalves = true;
     template <uint32_t kBlockThreads>
-    RL_DEVICE static void share() { share_ternary_book<kBlockThreads>(); }
+    RL_DEVICE static void share() {
+        share_ternary_book<kBlockThreads>();
+    }
     // One more in all nibbles, unless bit kBit says down.
     template <uint32_t kBit>
     RL_DEVICE static uint32_t ones(uint32_t word) {

@@ -23,7 +23,9 @@ struct Iq1S {
 struct Iq1SOwn : Quantized<false, 0, true> {
     static constexpr args::Planes kPlanes = {{32, 16, 2}};
     template <uint32_t kBlockThreads>
-    RL_DEVICE static void share() { share_ternary_book<kBlockThreads>(); }
+    RL_DEVICE static void share() {
+        share_ternary_book<kBlockThreads>();
+    }
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const Iq1S u(w, unit);
         put_shared_ternary(entry_bytes<0, 11>(u.low), 0, 0, words);

@@ -11,7 +11,9 @@ struct Iq2S : Quantized<true, 0, false> {
     static constexpr args::Planes kPlanes = {{64, 16, 2}};
     static constexpr bool kHalves = true;
     template <uint32_t kBlockThreads>
-    RL_DEVICE static void share() { share_book<kBlockThreads>(kIq2SBook); }
+    RL_DEVICE static void share() {
+        share_book<kBlockThreads>(kIq2SBook);
+    }
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto both = load<Words2>(w.data, unit);
         const uint32_t entries = both.d[0], signs = both.d[1];

@@ -11,7 +11,9 @@ struct Iq2Xs : Quantized<true, 0, false> {
     static constexpr args::Planes kPlanes = {{64, 8, 2}};
     static constexpr bool kHalves = true;
     template <uint32_t kBlockThreads>
-    RL_DEVICE static void share() { share_book<kBlockThreads>(kIq2XsBook); }
+    RL_DEVICE static void share() {
+        share_book<kBlockThreads>(kIq2XsBook);
+    }
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto both = load<Words2>(w.data, unit);
         const uint32_t entries = both.d[0], signs = even_signs(both.d[1]);

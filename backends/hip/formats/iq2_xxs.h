@@ -9,7 +9,9 @@ template <bool kShared>
 struct Iq2Xxs : Quantized<true, 0, false> {
     static constexpr args::Planes kPlanes = {{64, 2}};
     template <uint32_t kBlockThreads>
-    RL_DEVICE static void share() { share_book<kBlockThreads>(kIq2XxsBook); }
+    RL_DEVICE static void share() {
+        share_book<kBlockThreads>(kIq2XxsBook);
+    }
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto both = load<Words2>(w.data, unit);
         const uint32_t entries = both.d[0], signs = even_signs(both.d[1]);

@@ -10,7 +10,9 @@ template <bool kShared>
 struct Iq3S : Quantized<true, 0, false> {
     static constexpr args::Planes kPlanes = {{64, 32, 8, 6}};
     template <uint32_t kBlockThreads>
-    RL_DEVICE static void share() { share_book<kBlockThreads>(kIq3SBook); }
+    RL_DEVICE static void share() {
+        share_book<kBlockThreads>(kIq3SBook);
+    }
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto entries = load<Words2>(w.data, unit);
         const uint32_t signs = load<uint32_t>(w.data, w.units * 2 + unit);

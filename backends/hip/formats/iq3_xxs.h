@@ -9,7 +9,9 @@ template <bool kShared>
 struct Iq3Xxs : Quantized<true, 0, false> {
     static constexpr args::Planes kPlanes = {{64, 32, 2}};
     template <uint32_t kBlockThreads>
-    RL_DEVICE static void share() { share_book<kBlockThreads>(kIq3XxsBook); }
+    RL_DEVICE static void share() {
+        share_book<kBlockThreads>(kIq3XxsBook);
+    }
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto entries = load<Words2>(w.data, unit);
         const uint32_t signs = even_signs(load<uint32_t>(w.data, w.units * 2 + unit));

@@ -181,7 +181,8 @@ constexpr uint32_t kMostTokensHanded = args::kMostHanded;
 #endif
 
 // A block's results go through this: the scales of rows that it takes, and the rows that it leaves.
-template <uint32_t kTokens, uint32_t kBlockThreads, uint32_t kAll, bool kHands = (kTokens <= kMostTokensHanded)>
+template <uint32_t kTokens, uint32_t kBlockThreads, uint32_t kAll,
+          bool kHands = (kTokens <= kMostTokensHanded)>
 struct FewResults {
     RL_DEVICE explicit FewResults(const args::FewArgs&) {}
     RL_DEVICE bool take(const args::FewArgs&) { return false; }

@@ -1,5 +1,5 @@
-// How products of few tokens take the rows of halfs that the launch before left, and leave such rows: without a
-// launch between them that prepares activations. Halfs are the row's elements times its gain and kHandUp; a
+// How products of few tokens take the rows of halfs that the launch before left, and leave such rows: without
+// a launch between them that prepares activations. Halfs are the row's elements times its gain and kHandUp; a
 // norm's factor comes with the results. A row whose halfs would lose bits so is prepared again by each block.
 #pragma once
 
@@ -76,13 +76,14 @@ RL_DEVICE size_t few_half(uint32_t column, uint32_t token, uint32_t tokens) {
     return size_t(few_eight(column / 32, column % 32 / 8, token, tokens)) * 8 + column % 8 / 4 * 4 + swapped;
 }
 
-// A thread gathers this of the results that it leaves: in each of kRounds turns at a tile's 16 * kTokens results
-// it has the same row of the tile and the same token.
+// A thread gathers this of the results that it leaves: in each of kRounds turns at a tile's 16 * kTokens
+// results it has the same row of the tile and the same token.
 template <uint32_t kTokens, uint32_t kRounds>
 struct FewReach {
     args::Reach of[kRounds] = {};
 
-    RL_DEVICE void leave(const args::FewArgs& a, uint32_t round, uint32_t column, uint32_t token, float value) {
+    RL_DEVICE void leave(const args::FewArgs& a, uint32_t round, uint32_t column, uint32_t token,
+                         float value) {
         const float gained = a.left.gain ? value * a.left.gain[column] : value;
         of[round].squares = fused(value, value, of[round].squares);
         of[round].most = larger(__builtin_fabsf(gained), of[round].most);

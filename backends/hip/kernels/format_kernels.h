@@ -64,12 +64,14 @@
 // Where matrix units multiply few tokens, dot products are for a row too long for kernels of one token.
 #ifdef RL_FACTORS
 #define RL_FEW_DOT_KERNELS(format) RL_DOT_KERNELS(format, 2)
-#define RL_FEW_KERNEL(name, by, format, tokens)                                                    \
-    RL_EARLY_KERNEL(kFewThreads<tokens>, kFewDense<tokens>, linear_##name##_##tokens##_##format, args::FewArgs) { \
-        by<format, tokens, false>(args);                                                           \
-    }                                                                                              \
-    RL_EARLY_KERNEL(kFewThreads<tokens>, kFewDense<tokens>, gated_##name##_##tokens##_##format, args::FewArgs) {  \
-        by<format, tokens, true>(args);                                                            \
+#define RL_FEW_KERNEL(name, by, format, tokens)                                                  \
+    RL_EARLY_KERNEL(kFewThreads<tokens>, kFewDense<tokens>, linear_##name##_##tokens##_##format, \
+                    args::FewArgs) {                                                             \
+        by<format, tokens, false>(args);                                                         \
+    }                                                                                            \
+    RL_EARLY_KERNEL(kFewThreads<tokens>, kFewDense<tokens>, gated_##name##_##tokens##_##format,  \
+                    args::FewArgs) {                                                             \
+        by<format, tokens, true>(args);                                                          \
     }
 #define RL_FEW_KERNELS_BY(name, by, format) \
     RL_FEW_KERNEL(name, by, format, 16)     \

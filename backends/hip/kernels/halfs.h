@@ -34,8 +34,7 @@ RL_DEVICE HalfScale half_scale(const args::PrepareArgs& a, const float* x, float
         }
     }
     float scale = 1.0f;
-    if (a.gain)
-        scale = 1.0f / root_of(block_sum<kBlockThreads>(squares, parts) / float(a.cols) + a.eps);
+    if (a.gain) scale = 1.0f / root_of(block_sum<kBlockThreads>(squares, parts) / float(a.cols) + a.eps);
     const uint32_t bits = float_bits(block_max<kBlockThreads>(most, parts) * scale),
                    biased = (bits >> 23) & 255u, exponent = biased < 40u ? 40u : lesser(biased, 215u);
     return {bits_float((254u + 9u - exponent) << 23) * scale, bits_float((exponent - 9u) << 23)};
@@ -71,8 +70,8 @@ RL_DEVICE Words4 handed_eight(const float (&values)[8], float& most) {
 }
 
 // A block makes the halfs of a row: each lane of kernels/few.h finds what it reads at few_eight(), and zeros
-// where the row's last units are fewer than its lanes read together. Returns what results are to be multiplied
-// by.
+// where the row's last units are fewer than its lanes read together. Returns what results are to be
+// multiplied by.
 template <uint32_t kBlockThreads>
 RL_DEVICE float prepare_few_row(const args::PrepareArgs& a, uint32_t row, float* parts) {
     const uint32_t eights = a.cols / 8;

@@ -25,8 +25,8 @@ struct Reach {
 
 // Where a launch leaves them.
 struct LeftHalfs {
-    uint16_t* halfs;  // null: nowhere; (tokens, width) as few_eight() has them
-    Reach* reaches;   // (tokens, blocks)
+    uint16_t* halfs;    // null: nowhere; (tokens, width) as few_eight() has them
+    Reach* reaches;     // (tokens, blocks)
     const float* gain;  // of the norm of who takes them; null: no norm
     uint32_t tokens;    // of the tile that they are laid out for
 };

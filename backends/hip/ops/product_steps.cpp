@@ -250,11 +250,10 @@ Status launch_few(Launcher& launcher, const View& view, const Tiled& p, const Ac
         const args::LinearArgs up = linear_args(view, p.parts[1], nullptr, false);
         args.parts[1] = {up.w, up.y, up.bias, up.rows};
     }
-    return launcher.launch(
-        module,
-        fmt::format("{}_{}_{}_{}", p.gated ? "gated" : "linear", how.copied ? "copied" : "few", how.tokens,
-                    module),
-        striding(few_grid(args.tiles, rows, report), how.threads, how.shared), args);
+    return launcher.launch(module,
+                           fmt::format("{}_{}_{}_{}", p.gated ? "gated" : "linear",
+                                       how.copied ? "copied" : "few", how.tokens, module),
+                           striding(few_grid(args.tiles, rows, report), how.threads, how.shared), args);
 }
 
 // True where a step of so many rows can hand them on as halfs, as kernels/few.h has it.

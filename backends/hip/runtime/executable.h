@@ -64,7 +64,6 @@ static_assert(args::kHandedUnitBytes <= kHandedUnitBytes);
 // Halfs of a unit, and what the blocks of two of its tiles of 16 columns know of it.
 static_assert(args::kMostHanded * (32 * 2 + 2 * sizeof(args::Reach)) <= kHandedFewUnitBytes);
 
-
 class HipKernel : public Kernel {
 public:
     virtual Status launch(Launcher& launcher, const View& view) const = 0;
