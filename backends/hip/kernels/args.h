@@ -1,7 +1,7 @@
 // What kernels are told: one struct per kernel, passed by value, read by host and device code alike.
 #pragma once
 
-#include "kernels/hand_args.h"
+#include "hand_args.h"  // tests include this file without the kernels' folder
 
 #include <cstddef>
 #include <cstdint>
