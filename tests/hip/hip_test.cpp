@@ -1,6 +1,6 @@
 // The host side of the HIP backend on the test double: which kernels a card gets, memory that runs out, a
 // device that is lost, replay.
-#include "backends/hip/kernels/args.h"
+#include "backends/hip/kernels/few_args.h"
 #include "backends/hip/runtime/device.h"
 #include "backends/hip/runtime/memory.h"
 #include "backends/shared/layout.h"
@@ -57,7 +57,7 @@ size_t dots_with(size_t offset) {
 }
 // The number of products whose activations were prepared as halfs.
 size_t products_in_tiles() {
-    return launches_with<hip::args::TileArgs>(offsetof(hip::args::TileArgs, halves));
+    return launches_with<hip::args::FewArgs>(offsetof(hip::args::TileArgs, halves));
 }
 
 // A case recorded on the backend, as op_test does it.
@@ -185,20 +185,33 @@ TEST_CASE("replayed, direct and repeated steps give the same, bit for bit") {
     }
 }
 
-TEST_CASE("products of one row take it in int8 from the kernel that computed it, those of several do not") {
+// Products of few rows that leave theirs to the next, or take what was left.
+size_t few_leaving() {
+    return launches_with<hip::args::FewArgs>(sizeof(hip::args::TileArgs) +
+                                             offsetof(hip::args::LeftHalfs, halfs));
+}
+size_t few_taking() {
+    return launches_with<hip::args::FewArgs>(sizeof(hip::args::TileArgs) + sizeof(hip::args::LeftHalfs) +
+                                             offsetof(hip::args::TakenHalfs, reaches));
+}
+
+TEST_CASE("products take rows from the kernel that computed them: one in int8, few as halfs") {
     const std::unique_ptr<Backend> backend = open_hip();
     for (const uint32_t rows : {1u, 2u}) {
         CAPTURE(rows);
         constexpr size_t kGiven = offsetof(hip::args::DotArgs, hand.row),
                          kTaken = offsetof(hip::args::DotArgs, prepared);
-        const size_t given = dots_with(kGiven), taken = dots_with(kTaken), tiled = products_in_tiles();
+        const size_t given = dots_with(kGiven), taken = dots_with(kTaken), tiled = products_in_tiles(),
+                     left = few_leaving(), got = few_taking();
         const auto made =
             std::move(record(*backend, layer_case(*find_format("Q4_K"), rows), Record::replay)).value();
         REQUIRE(step(*made, rows).ok());
-        // The first product has a separate input. With several rows all are prepared beforehand.
+        // The first product has a separate input.
         CHECK(dots_with(kGiven) - given == (rows == 1 ? 3 : 0));
         CHECK(dots_with(kTaken) - taken == (rows == 1 ? 3 : 0));
         CHECK(products_in_tiles() - tiled == (rows == 1 ? 0 : 4));
+        CHECK(few_leaving() - left == (rows == 1 ? 0 : 3));
+        CHECK(few_taking() - got == (rows == 1 ? 0 : 3));
     }
 }
 

@@ -181,20 +181,17 @@ constexpr uint32_t kMostTokensHanded = args::kMostHanded;
 #endif
 
 // A block's results go through this: the scales of rows that it takes, and the rows that it leaves.
-template <uint32_t kTokens, uint32_t kBlockThreads, uint32_t kAll,
-          bool kHands = (kTokens <= kMostTokensHanded)>
+template <uint32_t kTokens, uint32_t kBlockThreads, bool kHands = (kTokens <= kMostTokensHanded)>
 struct FewResults {
     RL_DEVICE explicit FewResults(const args::FewArgs&) {}
     RL_DEVICE bool take(const args::FewArgs&) { return false; }
     RL_DEVICE float scale(const args::FewArgs& a, uint32_t token) const { return a.row_scales[token]; }
-    RL_DEVICE void put(const args::FewArgs&, uint32_t, uint32_t, uint32_t, float) {}
-    RL_DEVICE void leave(const args::FewArgs&, float*) const {}
+    RL_DEVICE void put(const args::FewArgs&, uint32_t, uint32_t, float) {}
+    RL_DEVICE void end_tile(const args::FewArgs&, uint32_t) {}
 };
-template <uint32_t kTokens, uint32_t kBlockThreads, uint32_t kAll>
-struct FewResults<kTokens, kBlockThreads, kAll, true> {
-    static constexpr uint32_t kRounds = (kAll + kBlockThreads - 1) / kBlockThreads;
+template <uint32_t kTokens, uint32_t kBlockThreads>
+struct FewResults<kTokens, kBlockThreads, true> {
     FewHands<kTokens, kBlockThreads>& shared;
-    FewReach<kTokens, kRounds> reach;
 
     RL_DEVICE explicit FewResults(const args::FewArgs& a) : shared(room()) {
         if (!a.taken.reaches) return;
@@ -217,22 +214,13 @@ struct FewResults<kTokens, kBlockThreads, kAll, true> {
     RL_DEVICE float scale(const args::FewArgs& a, uint32_t token) const {
         return a.row_scales ? a.row_scales[token] : shared.scales[token];
     }
-    RL_DEVICE void put(const args::FewArgs& a, uint32_t round, uint32_t column, uint32_t token, float value) {
-        if (a.left.halfs) reach.leave(a, round, column, token, value);
+    RL_DEVICE void put(const args::FewArgs& a, uint32_t column, uint32_t token, float value) {
+        if (a.left.halfs) leave_result<kTokens>(a, column, token, value, shared.reaches);
     }
-    // `parts` is free, but for the last tile's sums.
-    RL_DEVICE void leave(const args::FewArgs& a, float* parts) const {
+    RL_DEVICE void end_tile(const args::FewArgs& a, uint32_t tile) {
         if (!a.left.halfs) return;
-        auto* reaches = reinterpret_cast<args::Reach*>(parts);
         sync_block();
-        RL_UNROLL
-        for (uint32_t n = 0; n < kRounds; ++n) {
-            const uint32_t number = thread_index() + n * kBlockThreads;
-            if (kAll % kBlockThreads != 0 && number >= kAll) break;
-            reaches[sum_column(number / kWave) * 16 + sum_row(number / kWave)] = reach.of[n];
-        }
-        sync_block();
-        leave_reaches<kTokens, kBlockThreads>(a, reaches);
+        leave_reaches<kBlockThreads>(a, tile, shared.reaches);
     }
 };
 
@@ -272,8 +260,9 @@ RL_DEVICE void put_few(const args::FewArgs& a, uint32_t tile, const float* parts
             if (of.bias) sum += of.bias[row];
             y = a.accumulate ? y + sum : sum;
         }
-        results.put(a, round, row, token, y);
+        results.put(a, row, token, y);
     }
+    results.end_tile(a, tile);
 }
 
 // y[t][r] (+)= w[r] . x[t] + bias[r] for up to four matrices, or act(w[r] . x[t]) * (up[r] . x[t]).
@@ -301,7 +290,7 @@ RL_DEVICE void linear_few(const args::FewArgs& a) {
             at[n] = few_place<kTokens, kGated>(a, lesser(tile, a.tiles - 1), n);
         read(T::column_wave());
     };
-    FewResults<kTokens, T::kThreads, T::kAcross * T::kSums> results(a);
+    FewResults<kTokens, T::kThreads> results(a);
     let_next_start();
     begin(block_index().x);
     wait_for_inputs();
@@ -324,7 +313,6 @@ RL_DEVICE void linear_few(const args::FewArgs& a) {
         sync_block();
         put_few<kTokens, kGated>(a, tile, parts, results);
     }
-    results.leave(a, parts);
 }
 
 #ifdef RL_COPIES_AHEAD
@@ -455,7 +443,7 @@ RL_DEVICE void multiply_few_copied(const args::FewArgs& a) {
     auto* parts = reinterpret_cast<float*>(pool);
     auto* rings = reinterpret_cast<uint8_t*>(pool) +
                   args::few_sum_bytes(kTokens, kGated, T::kWaves, kDotThreads / kWave);
-    FewResults<kTokens, T::kThreads, T::kAcross * T::kSums> results(a);
+    FewResults<kTokens, T::kThreads> results(a);
     let_next_start();
     if constexpr (kShared && requires { typename F::Own; }) {
         share_book_of<F, T::kThreads>();
@@ -493,7 +481,6 @@ RL_DEVICE void multiply_few_copied(const args::FewArgs& a) {
         sync_block();
         put_few<kTokens, kGated>(a, tile, parts, results);
     }
-    results.leave(a, parts);
 }
 
 // The same as linear_few(), of matrices whose rows are whole stages, and whose planes can be copied.

@@ -1,7 +1,7 @@
 // How blocks of kernels/few.h are shaped, for the kernels and for those who launch them.
 #pragma once
 
-#include "kernels/args.h"
+#include "args.h"
 
 namespace redline::hip::args {
 

@@ -16,27 +16,27 @@ struct FewHands {
     float scales[kTokens];  // that results are to be multiplied by
     uint32_t unfit;         // some token's halfs are not exact enough
     float parts[kBlockThreads / kWave];
+    args::Reach reaches[16 * kTokens];  // of each result of a tile, token by token
 };
 
-// Scales of the rows taken, by the block's waves. `unfit` was zero before. All loads are on their way at a
-// time, where blocks are as few as NVIDIA's cards have.
+// Scales of the rows taken, by the block's waves. `unfit` was zero before.
 template <uint32_t kTokens, uint32_t kBlockThreads>
 RL_DEVICE void take_scales(const args::FewArgs& a, FewHands<kTokens, kBlockThreads>& shared) {
-    constexpr uint32_t kAtOnce = 9;
+    constexpr uint32_t kAtOnce = 8;  // loads on their way
     const args::TakenHalfs& taken = a.taken;
     const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
     for (uint32_t token = wave_index(); token < tokens; token += kBlockThreads / kWave) {
-        const args::Reach* reaches = taken.reaches + size_t(token) * taken.blocks;
+        const args::Reach* reaches = taken.reaches + size_t(token) * taken.parts;
         float squares = 0.0f, most = 0.0f;
         RL_UNROLL_BY(1)
-        for (uint32_t first = lane_index(); first < taken.blocks; first += kAtOnce * kWave) {
+        for (uint32_t first = lane_index(); first < taken.parts; first += kAtOnce * kWave) {
             args::Reach some[kAtOnce];
             RL_UNROLL
             for (uint32_t n = 0; n < kAtOnce; ++n)
-                some[n] = load<args::Reach>(reaches, lesser(first + n * kWave, taken.blocks - 1));
+                some[n] = load<args::Reach>(reaches, lesser(first + n * kWave, taken.parts - 1));
             RL_UNROLL
             for (uint32_t n = 0; n < kAtOnce; ++n) {
-                squares += first + n * kWave < taken.blocks ? some[n].squares : 0.0f;
+                squares += first + n * kWave < taken.parts ? some[n].squares : 0.0f;
                 most = larger(some[n].most, most);
             }
         }
@@ -76,34 +76,28 @@ RL_DEVICE size_t few_half(uint32_t column, uint32_t token, uint32_t tokens) {
     return size_t(few_eight(column / 32, column % 32 / 8, token, tokens)) * 8 + column % 8 / 4 * 4 + swapped;
 }
 
-// A thread gathers this of the results that it leaves: in each of kRounds turns at a tile's 16 * kTokens
-// results it has the same row of the tile and the same token.
-template <uint32_t kTokens, uint32_t kRounds>
-struct FewReach {
-    args::Reach of[kRounds] = {};
+// Leaves a result as half, and what is known of it to the block.
+template <uint32_t kTokens>
+RL_DEVICE void leave_result(const args::FewArgs& a, uint32_t column, uint32_t token, float value,
+                            args::Reach* reaches) {
+    const float gained = a.left.gain ? value * a.left.gain[column] : value;
+    reaches[token * 16 + column % 16] = {value * value, __builtin_fabsf(gained)};
+    a.left.halfs[few_half(column, token, kTokens)] = half_bits(gained * kHandUp);
+}
 
-    RL_DEVICE void leave(const args::FewArgs& a, uint32_t round, uint32_t column, uint32_t token,
-                         float value) {
-        const float gained = a.left.gain ? value * a.left.gain[column] : value;
-        of[round].squares = fused(value, value, of[round].squares);
-        of[round].most = larger(__builtin_fabsf(gained), of[round].most);
-        a.left.halfs[few_half(column, token, kTokens)] = half_bits(gained * kHandUp);
-    }
-};
-
-// After the block's last tile: what its threads know of each token comes together.
-template <uint32_t kTokens, uint32_t kBlockThreads>
-RL_DEVICE void leave_reaches(const args::FewArgs& a, const args::Reach* of_rows) {
+// Behind a barrier: what is known of the results of a tile comes together, token by token.
+template <uint32_t kBlockThreads>
+RL_DEVICE void leave_reaches(const args::FewArgs& a, uint32_t tile, const args::Reach* reaches) {
     const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
     for (uint32_t token = thread_index(); token < tokens; token += kBlockThreads) {
         args::Reach all = {};
         RL_UNROLL
         for (uint32_t row = 0; row < 16; ++row) {
-            const args::Reach of = of_rows[token * 16 + row];
+            const args::Reach of = reaches[token * 16 + row];
             all.squares += of.squares;
             all.most = larger(of.most, all.most);
         }
-        a.left.reaches[size_t(token) * grid_blocks() + block_index().x] = all;
+        a.left.reaches[size_t(token) * (a.parts[0].rows / 16) + tile] = all;
     }
 }
 

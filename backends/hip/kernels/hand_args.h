@@ -17,7 +17,7 @@ constexpr uint32_t kHandedUnitBytes = 56;
 // by, so that each block can leave its part of a row before the others are done.
 constexpr uint32_t kMostHanded = 16;  // tokens of a tile of kernels/few.h
 
-// A block says this of its part of a token's row.
+// This is known of each part of a token's row: 16 columns of a product, or a head of an attention.
 struct Reach {
     float squares;  // the sum of its elements' squares, before the gain
     float most;     // the largest of its halfs before they were scaled, either way
@@ -26,7 +26,7 @@ struct Reach {
 // Where a launch leaves them.
 struct LeftHalfs {
     uint16_t* halfs;    // null: nowhere; (tokens, width) as few_eight() has them
-    Reach* reaches;     // (tokens, blocks)
+    Reach* reaches;     // (tokens, parts)
     const float* gain;  // of the norm of who takes them; null: no norm
     uint32_t tokens;    // of the tile that they are laid out for
 };
@@ -34,7 +34,7 @@ struct LeftHalfs {
 // Who takes them.
 struct TakenHalfs {
     const Reach* reaches;  // null: they are not what a launch left
-    uint32_t blocks;       // that left some
+    uint32_t parts;        // of a row
     const float* x;        // (tokens, cols): what the halfs were made of
     const float* gain;     // null: no norm
     float eps;

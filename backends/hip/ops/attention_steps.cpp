@@ -124,7 +124,7 @@ public:
     bool leaves_int8() const override { return op_.shape.head_dim % 32 == 0; }
     bool leaves_few() const override { return leaves_int8(); }
     // Kernels on matrix units leave none.
-    uint32_t blocks_leaving(const View& view) const override {
+    uint32_t parts_left(const View& view) const override {
         if (view.rows == 1 || view.tiles) return 0;
         return shape(view.plan, view.rows, view.kind == StepKind::several).many ? 0 : op_.shape.heads;
     }
@@ -333,7 +333,7 @@ public:
     uint64_t scratch(const Plan& plan) const override { return attention_.scratch(plan); }
     bool leaves_int8() const override { return attention_.leaves_int8(); }
     bool leaves_few() const override { return attention_.leaves_few(); }
-    uint32_t blocks_leaving(const View& view) const override { return attention_.blocks_leaving(view); }
+    uint32_t parts_left(const View& view) const override { return attention_.parts_left(view); }
     bool mixes() const override { return attention_.mixes(); }
 
     Status launch(Launcher& launcher, const View& view) const override {

@@ -260,9 +260,9 @@ Status launch_few(Launcher& launcher, const View& view, const Tiled& p, const Ac
 bool hands_rows(uint32_t rows, const DeviceReport& report) {
     return rows > 1 && !report.copies_ahead() && few_tokens(rows, report) <= args::kMostHanded;
 }
-// Blocks that leave parts of the rows that a product of few makes, whole tiles of 16.
+// Parts in which the rows that a product of few makes are left, tiles of 16.
 uint32_t few_leaving(const View& view, uint64_t results, const DeviceReport& report) {
-    return hands_rows(view.rows, report) ? few_grid(uint32_t(results / 16), view.rows, report) : 0;
+    return hands_rows(view.rows, report) ? uint32_t(results / 16) : 0;
 }
 
 args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Activations& x, Path path,
@@ -381,7 +381,7 @@ public:
                path_of(*tensors_[0].format, tensors_[0].shape.cols, 2, report()) == Path::few;
     }
     bool takes_halfs(const View& view) const override { return hands_rows(view.rows, report()); }
-    uint32_t blocks_leaving(const View& view) const override {
+    uint32_t parts_left(const View& view) const override {
         return few_leaving(view, tensors_[0].shape.rows, report());
     }
 
@@ -477,7 +477,7 @@ public:
     }
     bool leaves_few() const override { return path(2) == Path::few; }
     bool takes_halfs(const View& view) const override { return hands_rows(view.rows, report()); }
-    uint32_t blocks_leaving(const View& view) const override {
+    uint32_t parts_left(const View& view) const override {
         return few_leaving(view, tensor_.shape.rows, report());
     }
 

@@ -150,19 +150,19 @@ void HipExecutable::hand_few(View& view, size_t index) const {
     const auto hand = [&](Slot slot, auto with) {
         const SlotInfo& info = bound_.plan.slot(slot);
         const auto [from, to] = handed_.at(slot.index);
-        const uint32_t blocks = static_cast<const HipKernel&>(*bound_.kernels[from]).blocks_leaving(view);
-        if (!info.handed_few || blocks == 0 ||
+        const uint32_t parts = static_cast<const HipKernel&>(*bound_.kernels[from]).parts_left(view);
+        if (!info.handed_few || parts == 0 ||
             !static_cast<const HipKernel&>(*bound_.kernels[to]).takes_halfs(view))
             return;
         std::byte* at = workspace_->arena.data() + info.offset;
         with(reinterpret_cast<uint16_t*>(at),
-             reinterpret_cast<args::Reach*>(at + uint64_t(info.width) * args::kMostHanded * 2), blocks,
+             reinterpret_cast<args::Reach*>(at + uint64_t(info.width) * args::kMostHanded * 2), parts,
              view.vector(info.norm.gain));
     };
     if (step.takes)
-        hand(step.takes, [&](uint16_t* halfs, args::Reach* reaches, uint32_t blocks, const float* gain) {
+        hand(step.takes, [&](uint16_t* halfs, args::Reach* reaches, uint32_t parts, const float* gain) {
             view.halfs_taken = halfs;
-            view.few_taken = {reaches, blocks, nullptr, gain, bound_.plan.slot(step.takes).norm.eps};
+            view.few_taken = {reaches, parts, nullptr, gain, bound_.plan.slot(step.takes).norm.eps};
         });
     if (step.leaves)
         hand(step.leaves, [&](uint16_t* halfs, args::Reach* reaches, uint32_t, const float* gain) {

@@ -61,7 +61,7 @@ struct View {
 };
 
 static_assert(args::kHandedUnitBytes <= kHandedUnitBytes);
-// Halfs of a unit, and what the blocks of two of its tiles of 16 columns know of it.
+// Halfs of a unit, and what is known of two parts of it.
 static_assert(args::kMostHanded * (32 * 2 + 2 * sizeof(args::Reach)) <= kHandedFewUnitBytes);
 
 class HipKernel : public Kernel {
@@ -69,9 +69,9 @@ public:
     virtual Status launch(Launcher& launcher, const View& view) const = 0;
     // Of the scratch that kernels share, in bytes.
     virtual uint64_t scratch(const Plan&) const { return 0; }
-    // In a step of few rows: how many blocks leave a part of each row as halfs, if the kernel does so, and
+    // In a step of few rows: in how many parts the kernel leaves each row as halfs, if it does so, and
     // whether it takes such rows.
-    virtual uint32_t blocks_leaving(const View&) const { return 0; }
+    virtual uint32_t parts_left(const View&) const { return 0; }
     virtual bool takes_halfs(const View&) const { return false; }
 };
 
