@@ -71,7 +71,8 @@ Status add_sample(Hash64& hash, const Gguf& gguf, const GgufTensor& tensor) {
 // Reads the configuration and finds the weights: of the text's layers, of the head, or of both.
 Status Model::read(const std::string& arch, uint64_t context, ReadHead head) {
     const Gguf& gguf = *gguf_;
-    const bool any = RL_TRY(gguf.metadata().integer(arch + ".nextn_predict_layers", 0)) > 0;
+    const auto predicting = RL_TRY(gguf.metadata().integer(arch + ".nextn_predict_layers", 0));
+    const bool any = predicting > 0;
     const bool alone = any && !gguf.find("blk.0.attn_norm.weight");
     if (alone && head == ReadHead::no)
         return error("{} holds an MTP head alone, which guesses for a model: name it with -md", gguf.path());
@@ -88,11 +89,11 @@ Status Model::read(const std::string& arch, uint64_t context, ReadHead head) {
     if (prediction_ && !alone) arch_->weights(*prediction_, further.emplace(*prediction_));
     resolved_ =
         std::make_unique<ResolvedWeights>(RL_TRY(resolve_weights(gguf, list, further ? &*further : nullptr)));
-    if (const uint32_t unused = offers_head_ ? 0 : config_->unused_layers; unused > 0)
+    if (any && !offers_head_)
         resolved_->notes.push_back(
-            unused == 1
+            predicting == 1
                 ? "the last layer, which predicts further tokens, is left out"
-                : fmt::format("the last {} layers, which predict further tokens, are left out", unused));
+                : fmt::format("the last {} layers, which predict further tokens, are left out", predicting));
     return {};
 }
 
