@@ -122,10 +122,12 @@ TEST_CASE("cli: quantize writes a smaller file and says what it lost") {
     check_refused({"quantize", demo, out}, 2, {"IN.gguf OUT.gguf TYPE"});
     check_refused({"quantize", demo, out, "Q9_0"}, 2, {"Q9_0", "Q4_K_M"});
     check_refused({"quantize", demo, out, "Q4_0"}, 1, {"Q8_0 already", "--allow-requantize"});
-    check_refused({"quantize", demo, demo, "Q8_0"}, 1, {"the source itself"});
+    check_refused({"quantize", demo, demo, "Q8_0", "--allow-requantize"}, 1, {"the source itself"});
     check_refused({"quantize", file("nowhere.gguf"), out, "Q4_0"}, 1, {"nowhere.gguf"});
-    check_refused({"quantize", demo, file("no/folder.gguf"), "Q8_0"}, 1, {"no/folder.gguf"});
-    check_refused({"quantize", demo, "/tmp", "Q8_0", "--overwrite"}, 1, {"/tmp is a folder"});
+    check_refused({"quantize", demo, file("no/folder.gguf"), "Q8_0", "--allow-requantize"}, 1,
+                  {"no/folder.gguf"});
+    check_refused({"quantize", demo, "/tmp", "Q8_0", "--overwrite", "--allow-requantize"}, 1,
+                  {"/tmp is a folder"});
     const Outcome got = redline_({"quantize", demo, out, "Q4_K_M", "--allow-requantize", "--json"});
     CHECK(got.code == 0);
     CHECK(has(got.err, "bits per weight"));
@@ -527,7 +529,7 @@ TEST_CASE("a context of 0 or auto is the most that fits into the memory to plan 
     CHECK(half["context"] == half["largest_context"]);
     CHECK(half["limit"].get<std::string>().find("as asked for") != std::string::npos);
     const Outcome run = redline_({"run", "-m", model, "--device", "cpu", "-t", "1", "-c", "0", "--mem-budget",
-                                  budget, "--raw", "-p", "ab", "-n", "3"});
+                                  budget, "--raw", "-p", "ab", "-n", "3", "--spec-type", "none"});
     CHECK(run.code == 0);
     CHECK(has(run.err,
               fmt::format("a context of {} tokens is the most that fits", half["context"].get<uint64_t>())));
