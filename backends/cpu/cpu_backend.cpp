@@ -97,10 +97,11 @@ public:
 
     const DeviceInfo& device() const override { return info_; }
 
-    bool alike_rows(const BoundPlan& bound) const override {
-        return std::all_of(bound.kernels.begin(), bound.kernels.end(), [&](const auto& kernel) {
+    uint32_t alike_rows(const BoundPlan& bound) const override {
+        const bool all = std::all_of(bound.kernels.begin(), bound.kernels.end(), [&](const auto& kernel) {
             return static_cast<const CpuKernel&>(*kernel).alike_rows(bound.plan);
         });
+        return all ? kAlikeRows : 1;
     }
 
     bool has_kernels(const Format& format) const override { return !panel_fields(format.gguf_id).empty(); }

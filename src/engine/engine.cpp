@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include "memory/budget.h"
+#include "plan/alike_rows.h"
 
 #include <algorithm>
 
@@ -24,9 +25,11 @@ Result<EngineOptions> checked(EngineOptions options) {
     if (options.context == 0) return error("a context of 0 tokens holds nothing");
     if (options.batch == 0 || options.outputs == 0) return error("the batch size must be at least 1");
     options.batch = uint32_t(std::min<uint64_t>(options.batch, options.context));
+    // A product of one output is one of one row.
+    if (options.alike_rows) options.outputs = std::max(options.outputs, kFewAlike);
     options.outputs = std::min(std::max(options.outputs, options.sequences), options.batch);
     if (options.sequences == 0) return error("an engine for 0 sequences reads nothing");
-    if (options.pages == 0 && options.sequences + options.kept > 1)
+    if (options.pages == 0 && (options.sequences + options.kept > 1 || options.alike_rows))
         options.pages = options.sequences * ((options.context + kPageRows - 1) / kPageRows);
     return options;
 }
@@ -36,7 +39,13 @@ CacheSizing sizing(const EngineOptions& options) {
     // behind its drafts, too.
     const uint32_t all = options.sequences + options.kept;
     const uint32_t states = all * (1 + options.snapshots) + options.sequences + options.drafts;
-    return {options.context, options.batch, options.cache, all, options.pages, states};
+    return {options.context, options.batch, options.cache,     all,
+            options.pages,   states,        options.alike_rows};
+}
+
+// True when steps of one row have a plan of their kind.
+bool has_single(const EngineOptions& options) {
+    return !options.alike_rows || options.batch == 1;
 }
 
 // The model whose MTP head guesses for another; null: there is none.
@@ -70,7 +79,7 @@ std::string smaller_context(const MemoryNeed& need, uint64_t context, uint64_t b
 Result<std::vector<Plan>> engine_plans(const Model& model, const EngineOptions& given) {
     const EngineOptions options = RL_TRY(checked(given));
     std::vector<Plan> plans;
-    plans.push_back(RL_TRY(plan_of(model, options, 1)));
+    if (has_single(options)) plans.push_back(RL_TRY(plan_of(model, options, 1)));
     if (options.batch > 1) plans.push_back(RL_TRY(plan_of(model, options, options.batch)));
     if (head_of(model, options) != &model) return plans;
     plans.push_back(RL_TRY(head_plan_of(model, options, 1)));
@@ -216,17 +225,18 @@ bool Engine::lost() const {
 }
 
 Result<Executable*> Engine::executable(uint32_t rows) {
-    std::unique_ptr<Executable>& slot = rows == 1 ? single_ : many_;
+    const bool single = rows == 1 && has_single(options_);
+    std::unique_ptr<Executable>& slot = single ? single_ : many_;
     if (slot) return slot.get();
     if (places_) {
-        const uint32_t most = rows == 1 ? 1 : options_.batch, outputs = std::min(most, options_.outputs);
-        slot = rows == 1 || options_.stream_rows == 0
+        const uint32_t most = single ? 1 : options_.batch, outputs = std::min(most, options_.outputs);
+        slot = single || options_.stream_rows == 0
                    ? RL_TRY(places_->record(most, outputs, options_.record, options_.fuse))
                    : RL_TRY(places_->record_streamed(most, outputs, options_.record, stream_watch_,
                                                      options_.fuse));
         return slot.get();
     }
-    const Plan plan = RL_TRY(plan_of(*model_, options_, rows == 1 ? 1 : options_.batch));
+    const Plan plan = RL_TRY(plan_of(*model_, options_, single ? 1 : options_.batch));
     BoundPlan bound = RL_TRY(lower(plan, model_->backend(), options_.fuse));
     slot = RL_TRY(model_->backend().record(std::move(bound), model_->weights(), *caches_, options_.record));
     return slot.get();

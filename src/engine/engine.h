@@ -14,6 +14,9 @@ struct EngineOptions {
     CacheType cache = CacheType::f16;
     Record record = Record::replay;
     bool fuse = true;
+    // A step of one row takes the kernels of several, so that GPUs, too, compute the rows of a sequence as
+    // they would be alone: see AlikeRows.
+    bool alike_rows = false;
     uint32_t sequences = 1;  // in a step at most
     uint32_t kept = 0;       // so many more may be open
     uint64_t pages = 0;      // of kPageRows tokens, shared by all; 0: enough for `sequences`, full

@@ -104,6 +104,7 @@ SessionOptions session_options(const HostOptions& options, const DeviceInfo& dev
     engine.drafts = options.drafts;
     engine.head = options.second_head;
     engine.fuse = options.fuse;
+    engine.alike_rows = options.alike_rows;
     engine.record = options.record;
     return engine;
 }

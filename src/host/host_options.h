@@ -84,6 +84,7 @@ struct HostOptions {
     ReadHead head = ReadHead::no;  // the MTP head of the model's file is read, too
     Model* second_head = nullptr;  // of another file; it outlives the model
     bool fuse = true;
+    bool alike_rows = false;  // see EngineOptions
     Record record = Record::replay;
     KernelCheck kernel_check = KernelCheck::first_use;
     bool tuned = true;  // kernels run in the variants that were measured to be fast

@@ -6,19 +6,23 @@
 
 namespace redline {
 
+// The most rows of a sequence in a step that anyone asks this of.
+constexpr uint32_t kAlikeRows = 16;
+// Backends whose kernels of one row sum in another order than those of several do so where CacheSizing says
+// alike_rows, and with kFewAlike rows: then a step of one row takes the kernels of several.
+
 // Implemented by backends that can promise it.
 class AlikeRows {
 public:
     virtual ~AlikeRows() = default;
-    // True when the kernels of the plan do so with up to kAlikeRows rows of a sequence.
-    virtual bool alike_rows(const BoundPlan& bound) const = 0;
+    // The most rows with which the kernels of the plan do so; 1: with none.
+    virtual uint32_t alike_rows(const BoundPlan& bound) const = 0;
 };
-constexpr uint32_t kAlikeRows = 16;
 
-// False where the backend does not say.
-inline bool alike_rows(const Backend& backend, const BoundPlan& bound) {
+// 1 where the backend does not say.
+inline uint32_t alike_rows(const Backend& backend, const BoundPlan& bound) {
     const auto* says = dynamic_cast<const AlikeRows*>(&backend);
-    return says && says->alike_rows(bound);
+    return says ? says->alike_rows(bound) : 1;
 }
 
 }  // namespace redline

@@ -5,6 +5,7 @@
 
 #include "plan/ops.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 
@@ -52,7 +53,12 @@ struct CacheSizing {
     uint32_t sequences = 1;  // most sequences at a time
     uint64_t pages = 0;      // of caches without a window, for all sequences; 0: one sequence, without pages
     uint32_t states = 0;     // rows of caches of states; 0: one for each sequence
+    // Steps of one to kFewAlike rows of a sequence compute each row as it would be alone, see AlikeRows.
+    bool alike_rows = false;
 };
+
+// The rows of CacheSizing::alike_rows.
+constexpr uint32_t kFewAlike = 8;
 
 struct Plan {
     std::vector<Step> steps;
@@ -77,6 +83,12 @@ struct Plan {
     // Floats that the host supplies with a step.
     uint64_t input_floats(uint64_t rows) const { return input ? rows * slot(input).width : 0; }
     uint64_t lookup_floats(uint64_t rows) const { return lookup ? rows * slot(lookup).width : 0; }
+    // True where a step of so many rows is to compute each of them as it would be alone.
+    bool alike(uint64_t rows) const { 
+        return sizing.alike_rows && sizing.pages > 0 && max_rows > 1 && rows <= kFewAlike;
+    }
+    // The rows by whose number the work of such a step is divided.
+    uint32_t divided_rows(uint32_t rows) const { return alike(rows) ? std::min(kFewAlike, max_rows) : rows; }
     uint64_t slot_bytes(Slot s) const {
         if (slot(s).handed)
             return slot(s).width / 32 *

@@ -30,6 +30,10 @@ StepKind kind_of(const StepParams& params) {
     return many ? StepKind::mixed : StepKind::several;
 }
 
+StepKind kind_of(const Plan& plan, const StepParams& params) {
+    return plan.alike(params.rows.size()) ? StepKind::several : kind_of(params);
+}
+
 std::vector<Segment> segments_of(std::span<const Row> rows) {
     std::vector<Segment> segments;
     for (uint32_t row = 0; row < rows.size(); ++row) {

@@ -232,6 +232,7 @@ private:
     }
 
     Shape shape(const Plan& plan, uint32_t rows, bool several) const {
+        rows = plan.divided_rows(rows);
         const bool many = by_matrices(rows) && !several;
         const uint32_t together = several ? 1 : rows;  // that a block may have queries of
         Shape s;

@@ -177,6 +177,7 @@ private:
     // Enough blocks to fill the device, but no more than there are keys for, and none where there are too few
     // counters for them. Those without keys end at once.
     uint32_t splits(const Plan& plan, uint32_t rows) const {
+        rows = plan.divided_rows(rows);
         const uint64_t all =
             uint64_t(std::min(rows, rows_of_launch(plan))) * groups_of_row() * op_.shape.kv_heads;
         if (all > HipCaches::kCounters) return 1;

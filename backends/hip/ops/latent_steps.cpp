@@ -234,6 +234,7 @@ private:
 
     Shape shape(const Plan& plan, uint32_t rows, bool several) const {
         Shape s;
+        rows = plan.divided_rows(rows);
         const RowClass size = row_class_of(rows);
         const uint32_t wanted = chosen(size, "queries", 0), together = several ? 1 : rows;
         if (by_matrix_) {
@@ -353,6 +354,7 @@ private:
             std::min(per_launch_ / row_cost, double(kMostHigh) / fit_.row_blocks(queries)), 1.0, 1e6));
     }
     uint32_t splits(const Plan& plan, uint32_t rows) const {
+        rows = plan.divided_rows(rows);
         const uint32_t n = queries(rows);
         const uint64_t all = uint64_t(std::min(rows, rows_of_launch(plan, n))) * fit_.row_blocks(n);
         // The last block brings splits together: by counters, which there are so many of.

@@ -120,6 +120,8 @@ HipExecutable::~HipExecutable() {
 // Recorded steps come in a few classes of rows. Steps of more rows are launched for as many tiles as they
 // have.
 uint32_t HipExecutable::row_class(uint32_t rows) const {
+    // Products on matrix units take as long for 8 rows as for 2; by dot products, 2, 4 and 8 sum alike.
+    if (bound_.plan.alike(rows)) rows = device_.report().matrix_units() ? kFewAlike : std::max(rows, 2u);
     const uint32_t most = rows <= kReplayedRows ? std::bit_ceil(rows) : (rows + 63) / 64 * 64;
     return std::min(most, bound_.plan.max_rows);
 }
@@ -266,7 +268,7 @@ Status HipExecutable::run(const StepParams& params) {
     RL_TRY(device_.use());
     if (params.cancel && params.cancel->load(std::memory_order_relaxed)) return error("interrupted");
     const uint32_t rows = row_class(uint32_t(params.tokens.size()));
-    const StepLayout inputs(bound_.plan, rows, kind_of(params));
+    const StepLayout inputs(bound_.plan, rows, kind_of(bound_.plan, params));
     const View view = view_of(rows, inputs);
     if (mode_ == Record::replay && rows <= kReplayedRows) {
         const GraphExec exec = RL_TRY(graph(view, params.best > 0));
@@ -309,7 +311,7 @@ Status HipExecutable::run_traced(const StepParams& params, const TraceSink& sink
     check_params(params);
     RL_TRY(device_.use());
     const uint32_t rows = row_class(uint32_t(params.tokens.size()));
-    const StepLayout inputs(bound_.plan, rows, kind_of(params));
+    const StepLayout inputs(bound_.plan, rows, kind_of(bound_.plan, params));
     const View view = view_of(rows, inputs);
     const StepShape shape{params.tokens.size(), params.outputs.size(), params.kv_len()};
     const Buffer mirror =

@@ -319,6 +319,7 @@ private:
     }
 
     uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
+        rows = plan.divided_rows(rows);
         const uint64_t units = uint64_t(op_.shape.kv_heads) * query_groups(rows, several);
         return attention_splits(plan.cache(op_.cache).sequence_rows, units,
                                 chosen(row_class_of(rows), "groups", uint32_t(wanted_)));

@@ -185,6 +185,7 @@ private:
                                   (plan.slot(op_.chosen).width + 1) * uint64_t(op_.ratio));
     }
     uint32_t splits(const Plan& plan, uint32_t rows) const {
+        rows = plan.divided_rows(rows);
         const uint64_t units = uint64_t(rows) * groups_of_row(queries_of(rows)) * op_.shape.kv_heads;
         return attention_splits(most_keys(plan), units,
                                 chosen(row_class_of(rows), "groups", uint32_t(wanted_)));

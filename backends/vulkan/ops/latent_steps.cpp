@@ -312,6 +312,7 @@ private:
         return several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n);
     }
     uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
+        rows = plan.divided_rows(rows);
         return attention_splits(plan.cache(op_.cache).sequence_rows, query_groups(rows, several),
                                 chosen(row_class_of(rows), "groups", wanted_groups(cut_of(rows, several))),
                                 kMostSplits);
@@ -446,6 +447,7 @@ private:
         return std::min(fit_.queries(1, kPlaceBytes), chosen(row_class_of(rows), "queries", kMostQueries));
     }
     uint32_t splits(const Plan& plan, uint32_t rows) const {
+        rows = plan.divided_rows(rows);
         return attention_splits(most_keys(plan), rows * fit_.groups_of(1, queries(rows)),
                                 chosen(row_class_of(rows), "groups", wanted_));
     }

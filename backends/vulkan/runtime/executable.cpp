@@ -122,6 +122,7 @@ VulkanExecutable::~VulkanExecutable() {
 
 // Kernels differ by how many rows there are, and work-groups without a row cost time: so a few classes.
 uint32_t VulkanExecutable::row_class(uint32_t rows) const {
+    if (bound_.plan.alike(rows)) rows = std::max(rows, 2u);  // products of 2, 4 and 8 rows sum alike
     for (const uint32_t most : kRowClasses)
         if (rows <= most) return std::min(most, bound_.plan.max_rows);
     return bound_.plan.max_rows;
@@ -374,7 +375,7 @@ Status VulkanExecutable::run(const StepParams& params) {
 Status VulkanExecutable::run_recorded(const StepParams& params) {
     RL_TRY(check_params(params));
     const bool best = params.best > 0;
-    Recorded& commands = *RL_TRY(recorded(uint32_t(params.tokens.size()), best, kind_of(params)));
+    Recorded& commands = *RL_TRY(recorded(uint32_t(params.tokens.size()), best, kind_of(bound_.plan, params)));
     commands.meter.begin_step({double(params.tokens.size()), double(params.kv_len())});
     RL_TRY(fit_to_pace(commands, uint32_t(params.tokens.size()), best));
     const uint64_t slot = turn_++ % kRing;
@@ -427,7 +428,7 @@ Status VulkanExecutable::read_back(Slot slot, uint64_t bytes, const Buffer& mirr
 Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
     RL_TRY(check_params(params));
     const uint32_t most = row_class(uint32_t(params.tokens.size()));
-    const StepLayout inputs(bound_.plan, most, kind_of(params));
+    const StepLayout inputs(bound_.plan, most, kind_of(bound_.plan, params));
     Recording copies = RL_TRY(record_copies(inputs));
     const View view = view_of(most, inputs);
     const StepShape shape{params.tokens.size(), params.outputs.size(), params.kv_len()};
