@@ -3,6 +3,7 @@
 #include "host/load_model.h"
 #include "host/open_device.h"
 #include "plan/alike_rows.h"
+#include "plan/row_costs.h"
 #include "speculate/draft_model.h"
 #include "speculate/group_proposers.h"
 #include "speculate/mtp_head.h"
@@ -61,19 +62,61 @@ Result<std::unique_ptr<Engine>> open_draft(const SpeculationOptions& options, co
     return error("it keeps states or windows, which cannot take tokens back");
 }
 
-// True where steps that check guesses leave each row as it would be alone: on a CPU whose kernels for the
-// model do so. A device is opened for the question alone, as models that are loaded later want all memory.
-Result<bool> stays_the_same(const LoadedModel& loaded, const HostOptions& host) {
-    if (loaded.device.name() != "cpu") return false;
+bool on_gpu(const LoadedModel& loaded) {
+    return loaded.device.name() != "cpu";
+}
+
+// The most rows of a step that are each as they would be alone: 1 on a GPU, unless that was asked for, and
+// on a CPU whose kernels for the model are of another kind. A device is opened for the question alone, as
+// models that are loaded later want all memory.
+Result<uint32_t> most_alike(const LoadedModel& loaded, const HostOptions& host) {
+    if (on_gpu(loaded) && !host.alike_rows) return 1;
     HostOptions small = host;
     small.threads = 1;
     const std::unique_ptr<Backend> backend = RL_TRY(open_device(loaded.device.choice, small));
     small.batch = kAlikeRows;
     const EngineOptions engine = session_options(small, backend->device(), kAlikeRows, kAlikeRows);
     const std::vector<Plan> plans = RL_TRY(engine_plans(*loaded.model, engine));
+    uint32_t least = kAlikeRows;
     for (const Plan& plan : plans)
-        if (!alike_rows(*backend, RL_TRY(lower(plan, *backend, host.fuse)))) return false;
-    return true;
+        least = std::min(least, alike_rows(*backend, RL_TRY(lower(plan, *backend, host.fuse))));
+    return least;
+}
+
+// Decides about speculation that nobody asked for: where it changes no text, and on a GPU where the file has
+// a head, which is there to guess. Where rows are alike, guesses are no longer than that.
+Status settle_default(SpeculationOptions& options, const HostOptions& host, LoadedModel& loaded) {
+    Model& model = *loaded.model;
+    if (!options.by_default && !host.alike_rows) return {};
+    const uint32_t alike = RL_TRY(most_alike(loaded, host));
+    if (host.alike_rows && alike == 1)
+        host.notes->note(fmt::format("{}: its rows are not the same bit for bit alone and beside others",
+                                     model.gguf().path()));
+    if (host.alike_rows && alike > 1) options.most_alike = alike - 1;
+    if (!options.by_default || alike > 1) return {};
+    options.assumes = on_gpu(loaded) && model.has_head();
+    if (options.assumes) return {};
+    options.type = SpeculationType::none;
+    return model.has_head() ? model.leave_out_head() : Status();
+}
+
+// The costs by the bytes of weights that steps read, and by what the device's backend knows of few rows.
+Result<AssumedCosts> assumed_costs(const Engine& engine, uint32_t drafts) {
+    AssumedCosts costs;
+    const Model& model = engine.model();
+    const std::vector<Plan> plans = RL_TRY(engine_plans(model, engine.options()));
+    const auto bytes = [](const Plan& plan, uint64_t rows) {
+        uint64_t all = 0;
+        for (const Step& step : plan.steps) all += cost(step.op, plan, {rows, rows, 1}).weight_bytes;
+        return double(std::max<uint64_t>(all, 1));
+    };
+    const auto* known = dynamic_cast<const RowCosts*>(&model.backend());
+    const double one = bytes(plans.front(), 1);
+    for (uint32_t rows = 1; rows <= drafts + 1; ++rows)
+        costs.steps.push_back((known ? known->row_cost(rows) : 1.0 + 0.15 * (rows - 1)) *
+                              bytes(plans.front(), rows) / one);
+    if (engine.guesses() && model.has_head()) costs.guess = bytes(plans[plans.size() / 2], 1) / one;
+    return costs;
 }
 
 bool looks_up(const SpeculationOptions& options) {
@@ -99,7 +142,7 @@ uint32_t SpeculationOptions::drafts(const Model& model) const {
     if (type == SpeculationType::none) return 0;
     const std::vector<bool>& recurrent = model.config().recurrent;
     const bool states = std::find(recurrent.begin(), recurrent.end(), true) != recurrent.end();
-    return most > 0 ? most : states ? kUsualWithStates : kUsual;
+    return std::min(most > 0 ? most : states ? kUsualWithStates : kUsual, most_alike);
 }
 
 ReadHead SpeculationOptions::head() const {
@@ -127,10 +170,7 @@ Result<OpenSpeculation> inspect_speculation(SpeculationOptions& options, HostOpt
     if (model.is_head())
         return error("{} holds an MTP head alone, which guesses for a model: name it with -md",
                      model.gguf().path());
-    if (options.by_default && !RL_TRY(stays_the_same(loaded, host))) {
-        options.type = SpeculationType::none;
-        if (model.has_head()) RL_TRY(model.leave_out_head());
-    }
+    RL_TRY(settle_default(options, host, loaded));
     host.drafts = options.drafts(model);
     host.second_head = nullptr;
     if (options.draft_model.empty()) return open;
@@ -161,9 +201,10 @@ Status open_speculation(OpenSpeculation& open, const SpeculationOptions& options
         methods.push_back(
             std::make_unique<DraftModelProposer>(RL_TRY(Session::create(std::move(draft.value())))));
     }
-    if (methods.empty()) return {};
-    const Speculation::Limits limits = {host.drafts, options.type != SpeculationType::automatic};
-    open.speculation = std::make_unique<Speculation>(std::move(methods), limits);
+    if (methods.empty() || (options.assumes && !session.guesses())) return {};
+    Speculation::Limits limits = {host.drafts, options.type != SpeculationType::automatic};
+    if (options.assumes) limits.assumed = RL_TRY(assumed_costs(session.engine(), host.drafts));
+    open.speculation = std::make_unique<Speculation>(std::move(methods), std::move(limits));
     return {};
 }
 
@@ -185,7 +226,7 @@ Result<std::unique_ptr<SharedSpeculation>> open_shared_speculation(OpenSpeculati
         if (!draft) return of_draft(options, draft.error());
         model = std::make_unique<GroupDraftModel>(std::move(draft.value()));
     }
-    if (!looks_up(options) && !model) return made;
+    if (!model && (!looks_up(options) || options.assumes)) return made;
     const uint64_t most = std::min<uint64_t>(host.drafts, sized.batch - 1);
     made = std::make_unique<SharedSpeculation>(
         looks_up(options) ? kMatch : 0, std::move(model),

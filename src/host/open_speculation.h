@@ -16,13 +16,18 @@ enum class SpeculationType : uint8_t {
     draft_mtp      // the MTP head alone
 };
 
+constexpr uint32_t kMostDrafted = 15;
+
 struct SpeculationOptions {
     SpeculationType type = SpeculationType::none;
     bool asked = false;  // the type was chosen by the user
-    // It was not, and stays automatic only where texts are those without speculation, bit for bit.
+    // It was not, and stays automatic where texts are those without speculation, bit for bit, and on a GPU
+    // for a model with a head.
     bool by_default = false;
+    bool assumes = false;  // by default on a GPU: see Speculation::Limits::assumed
     std::string draft_model;  // a path or a name, as HostOptions has them: a model, or an MTP head alone
     uint32_t most = 0;        // tokens of a guess; 0: 8, or 4 where layers keep states
+    uint32_t most_alike = kMostDrafted;  // likewise, where rows are to be as they would be alone
 
     // The tokens of a guess for this model: as many states are kept in a round.
     uint32_t drafts(const Model& model) const;
@@ -31,7 +36,6 @@ struct SpeculationOptions {
     // Says whether the head of the model's file is read.
     ReadHead head() const;
 };
-constexpr uint32_t kMostDrafted = 15;
 
 // Refuses what contradicts itself; a draft model alone means automatic. Where nothing was asked for,
 // automatic is the default.

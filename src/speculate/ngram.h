@@ -14,6 +14,7 @@ public:
     explicit NgramProposer(uint32_t match) : match_(match) {}
 
     std::string_view name() const override { return "ngram-simple"; }
+    bool computes() const override { return false; }
     Result<std::vector<Token>> propose(const DraftText& text, size_t most,
                                        const std::atomic<bool>* cancel) override;
 

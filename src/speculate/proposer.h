@@ -25,6 +25,8 @@ public:
     virtual ~Proposer() = default;
     // "ngram-simple", as llama.cpp's --spec-type has it.
     virtual std::string_view name() const = 0;
+    // False when a guess takes no time to speak of.
+    virtual bool computes() const { return true; }
     // At most `most` tokens; none where it has no guess.
     virtual Result<std::vector<Token>> propose(const DraftText& text, size_t most,
                                                const std::atomic<bool>* cancel) = 0;

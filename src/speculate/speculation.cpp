@@ -40,7 +40,9 @@ DraftLength best_draft_length(double accepted, double each, uint64_t most, const
     return best;
 }
 
-Speculation::Speculation(std::vector<std::unique_ptr<Proposer>> proposers, Limits limits) : limits_(limits) {
+Speculation::Speculation(std::vector<std::unique_ptr<Proposer>> proposers, Limits limits)
+    : limits_(std::move(limits)) {
+    if (limits_.assumed) times_ = StepTimes(limits_.assumed->steps);
     for (std::unique_ptr<Proposer>& proposer : proposers) {
         methods_.emplace_back();
         methods_.back().result.name = proposer->name();
@@ -48,16 +50,22 @@ Speculation::Speculation(std::vector<std::unique_ptr<Proposer>> proposers, Limit
     }
 }
 
+double Speculation::cost_of_guess(const Method& method) const {
+    if (!limits_.assumed) return method.each / times_.one();
+    return method.proposer->computes() ? limits_.assumed->guess : 0.0;
+}
+
 Result<std::vector<Token>> Speculation::propose(std::span<const Token> read, Token last, size_t most,
                                                 const std::atomic<bool>* cancel) {
     std::vector<Token> guess;
     last_ = nullptr;
-    if (times_.one() == 0.0) return guess;  // the first step tells what one of one row takes
+    // The first step tells what one of one row takes.
+    if (!limits_.assumed && times_.one() == 0.0) return guess;
     most = std::min<size_t>(most, limits_.most);
     for (Method& method : methods_) {
         if (method.pause > 0) continue;
         const DraftLength length =
-            best_draft_length(method.accepted, method.each / times_.one(), most, times_);
+            best_draft_length(method.accepted, cost_of_guess(method), most, times_);
         if (length.gain < kLeastGain && !limits_.always) {
             method.pause = kPause;
             method.accepted = std::max(method.accepted, 0.5);  // for the next try

@@ -5,23 +5,38 @@
 #include "engine/drafter.h"
 #include "speculate/proposer.h"
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace redline {
 
-// Measured times of steps, and what those of other lengths should take by them.
+// The time that steps and guesses are assumed to take, in steps of one row.
+struct AssumedCosts {
+    std::vector<double> steps = {};  // of one row, of two, ...: as many as a guess has tokens, and one more
+    double guess = 0.0;              // of a token, by a method that computes
+};
+
+// Measured times of steps, and what those of other lengths should take by them. With assumed costs it is
+// those that decide.
 class StepTimes {
 public:
+    StepTimes() = default;
+    explicit StepTimes(std::vector<double> assumed) : assumed_(std::move(assumed)) {}
     // A step of several rows alone tells little of one of one row: that is estimated by it.
     void measured(uint64_t rows, double seconds);
     double one() const { return one_; }
     // The time of a step of so many rows, in steps of one.
-    double cost(uint64_t rows) const { return 1.0 + each_ * double(rows - 1); }
+    double cost(uint64_t rows) const {
+        return assumed_.empty() ? 1.0 + each_ * double(rows - 1)
+                                : assumed_[std::min<size_t>(rows, assumed_.size()) - 1];
+    }
 
 private:
     double one_ = 0.0;    // seconds of a step of one row; 0: none was measured
     double each_ = 0.15;  // what a further row takes, in steps of one
+    std::vector<double> assumed_;
 };
 
 // How long the guesses of a method should be, from 1 to `most`, where a guess of a token takes `each` steps
@@ -39,6 +54,9 @@ public:
     struct Limits {
         uint64_t most = 8;    // tokens of a guess
         bool always = false;  // guesses although they do not pay
+        // Where set, nothing that was timed decides about guesses, so that a text is the same each time even
+        // where steps of other numbers of rows round differently.
+        std::optional<AssumedCosts> assumed = {};
     };
     // Methods are asked in this order.
     Speculation(std::vector<std::unique_ptr<Proposer>> proposers, Limits limits);
@@ -61,10 +79,12 @@ private:
     struct Method {
         std::unique_ptr<Proposer> proposer;
         double accepted = 0.7;  // of its guesses, lately
-        double each = 0.0;      // what a guess of a token takes, in seconds
+        double each = 0.0;      // measured seconds of a guess of a token
         uint64_t pause = 0;     // tokens until it is tried again
         MethodResult result;
     };
+    // The time of a guess of a token, in steps of one row.
+    double cost_of_guess(const Method& method) const;
     static constexpr double kLeastGain = 1.05;
     static constexpr uint64_t kPause = 256;
 

@@ -103,6 +103,47 @@ TEST_CASE("draft length: sure guesses are long, unsure ones short, and dear step
     CHECK(best_draft_length(0.7, 0.0, 8, times).gain < 1.0);
 }
 
+namespace {
+
+// Guesses as much as it may.
+class Willing : public Proposer {
+public:
+    std::string_view name() const override { return "willing"; }
+    Result<std::vector<Token>> propose(const DraftText&, size_t most, const std::atomic<bool>*) override {
+        return std::vector<Token>(most, 1);
+    }
+};
+
+// The lengths of 400 guesses of which so many tokens are right, whose steps take these seconds.
+std::vector<size_t> lengths(const std::optional<AssumedCosts>& assumed, size_t right, double one,
+                            double further) {
+    std::vector<std::unique_ptr<Proposer>> methods;
+    methods.push_back(std::make_unique<Willing>());
+    Speculation speculation(std::move(methods), {8, false, assumed});
+    std::vector<size_t> all;
+    const std::vector<Token> read(3, 1);
+    for (int i = 0; i < 400; ++i) {
+        const size_t n = must(speculation.propose(read, 1, 8, nullptr)).size();
+        all.push_back(n);
+        speculation.tell({n, std::min(n, right), one + further * double(n)});
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("speculation: with assumed costs what steps take decides nothing, so that texts come again") {
+    const AssumedCosts assumed{{1.0, 1.4, 1.4, 1.4, 1.4, 1.6, 1.6, 1.6, 1.6}, 0.05};
+    const std::vector<size_t> lasts = lengths(assumed, 4, 0.01, 0.001);
+    CHECK(lasts == lengths(assumed, 4, 0.001, 0.1));
+    CHECK(lasts.front() > 0);
+    CHECK(lasts.back() > 1);
+    CHECK(lengths({}, 4, 0.001, 0.1) != lasts);
+    // Guesses that are always wrong rest.
+    const std::vector<size_t> wrong = lengths(assumed, 0, 0.01, 0.0);
+    CHECK(std::count(wrong.begin(), wrong.end(), size_t(0)) > 380);
+}
+
 TEST_CASE("speculation: the text is the same with guesses that are right, often wrong, and always wrong") {
     Bed bed(kExact);
     GenerateOptions options;

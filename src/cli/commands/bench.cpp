@@ -140,6 +140,14 @@ Options declare(BenchOptions& bench) {
                  "go on from the text of this file, once token by token and once with the guesses of "
                  "--spec-type, and tell how many of them were accepted",
                  bench.spec_file);
+    options.each("--spec-acceptance", "P",
+                 "with --spec: methods guess, but then each token of a guess is made right with this "
+                 "probability, or wrong: what a head would be worth, where weights are random",
+                 [&bench](const std::string& text) -> Status {
+                     bench.scripted = RL_TRY(parse_real(text));
+                     if (bench.scripted >= 0.0 && bench.scripted <= 1.0) return {};
+                     return error("takes a probability from 0 to 1, not {}", text);
+                 });
     options.choice("-o --output", {"md", "json", "csv", "jsonl"}, "form of the report (default: md)",
                    [&bench](size_t index) { bench.format = BenchFormat(index); });
     options.common("form of the report");
@@ -472,7 +480,7 @@ private:
 // The options of speculation are for --spec alone, which has a text, and steps of one size.
 Status check_spec(const Options& options, BenchOptions& bench) {
     if (bench.spec_file.empty()) {
-        for (const std::string_view name : {"--spec-type", "--spec-draft-model", "--spec-draft-n-max"})
+        for (const std::string_view name : {"--spec-type", "--spec-draft-model", "--spec-draft-n-max", "--spec-acceptance"})
             if (options.given(name)) return error("{} wants a text: --spec FILE names one", name);
         return {};
     }

@@ -27,6 +27,7 @@ struct BenchOptions {
     bool by_rows = false;   // a table of steps by their rows
     uint64_t soak = 0;      // steps
     std::string spec_file;  // a text to go on from, with guesses and without
+    double scripted = -1.0;  // the probability with which guesses are made right or wrong; below 0: they stay
     SpeculationOptions speculation;
     BenchFormat format = BenchFormat::md;
     ModelOptions common;  // device, level, fusing

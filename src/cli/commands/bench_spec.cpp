@@ -14,10 +14,14 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <random>
 
 namespace redline::cli {
 
 namespace {
+
+constexpr int kMostScripts = 12;
 
 // The text after each repetition of one way to generate it.
 struct SpecPass {
@@ -33,6 +37,43 @@ struct SpecPass {
     // A step without an accepted guess gives one token; the first token is the prompt's.
     uint64_t steps() const { return last.tokens.size() - 1 - last.accepted; }
     double tokens_per_step() const { return double(last.tokens.size() - 1) / double(steps()); }
+};
+
+// Has the methods guess, and puts in the place of their guesses tokens of the text that the model wrote the
+// last time, of which some are made wrong: how fast a model of such an acceptance would be, where the weights
+// are random.
+class ScriptedDrafter : public Drafter {
+public:
+    ScriptedDrafter(Drafter& methods, double right, uint32_t vocab, size_t prompt)
+        : methods_(methods), right_(right), vocab_(vocab), prompt_(prompt) {}
+
+    // The text of the last pass. True when the script was that text already.
+    bool follow(std::span<const Token> text) {
+        const bool same = std::equal(script_.begin(), script_.end(), text.begin(), text.end());
+        script_.assign(text.begin(), text.end());
+        random_.seed(1);
+        return same;
+    }
+    Result<std::vector<Token>> propose(std::span<const Token> read, Token last, size_t most,
+                                       const std::atomic<bool>* cancel) override {
+        std::vector<Token> guess = RL_TRY(methods_.propose(read, last, most, cancel));
+        const size_t next = read.size() + 1 - prompt_;  // of the text
+        std::bernoulli_distribution right(right_);
+        for (size_t i = 0; i < guess.size() && next + i < script_.size(); ++i) {
+            const Token token = script_[next + i];
+            guess[i] = right(random_) ? token : Token((uint32_t(token) + 1) % vocab_);
+        }
+        return guess;
+    }
+    void tell(const DraftRound& round) override { methods_.tell(round); }
+
+private:
+    Drafter& methods_;
+    double right_;
+    uint32_t vocab_;
+    size_t prompt_;
+    std::vector<Token> script_;
+    std::mt19937 random_;
 };
 
 struct SpecTest {
@@ -54,9 +95,16 @@ Result<SpecPass> run_spec_pass(const SpecTest& test, const SpeculationOptions& s
     greedy.temperature = 0.0f;
     GenerateOptions generate_options;
     generate_options.max_tokens = int64_t(test.tokens);
+    std::optional<ScriptedDrafter> scripted;
     generate_options.drafter = guesses.speculation.get();
+    if (test.options.scripted >= 0.0 && guesses.speculation)
+        generate_options.drafter = &scripted.emplace(*guesses.speculation, test.options.scripted,
+                                                     model.usable_vocab(), test.prompt.size());
     SpecPass pass;
-    for (int i = test.options.warmup ? -1 : 0; i < test.options.repetitions; ++i) {
+    // Steps of other numbers of rows may round differently, so that it takes some passes until a text is that
+    // of its script.
+    int first = scripted ? -kMostScripts : test.options.warmup ? -1 : 0;
+    for (int i = first; i < test.options.repetitions; ++i) {
         Sampler sampler = RL_TRY(make_sampler(model, greedy, true, test.context));
         session.rewind(0);
         RL_TRY(read_prompt(session, sampler, test.prompt, cancel));
@@ -68,6 +116,7 @@ Result<SpecPass> run_spec_pass(const SpecTest& test, const SpeculationOptions& s
                          pass.last.tokens.size(), stop_reason_name(pass.last.reason),
                          pass.last.fault.empty() ? "" : ", " + pass.last.fault);
         if (i >= 0) pass.ts.push_back(double(test.tokens - 1) / pass.last.decode_seconds);
+        if (scripted && scripted->follow(pass.last.tokens) && i < 0) i = -1;
     }
     return pass;
 }
@@ -120,6 +169,9 @@ void report_spec(const SpecTest& test, const SpecPass& without, const SpecPass& 
         out.write("| speculation | t/s | of none | rounds | guessed | accepted | share | tokens a step |\n");
         out.write("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
         out.write(pass_row("none", without, 1.0) + pass_row(type, with, gain));
+        if (options.scripted >= 0.0)
+            out.write(fmt::format("\nguesses are made up: each token is right in {:.0f} % of cases\n",
+                                  100.0 * options.scripted));
         if (same < test.tokens) out.write(fmt::format("\nthe texts part behind {} tokens\n", same));
         return;
     }
@@ -129,6 +181,7 @@ void report_spec(const SpecTest& test, const SpecPass& without, const SpecPass& 
                            {"spec_type", type},
                            {"spec_draft_model", draft.empty() ? Json() : Json(draft)},
                            {"spec_draft_n_max", options.speculation.drafts(*test.loaded.model)},
+                           {"spec_acceptance", options.scripted >= 0.0 ? Json(options.scripted) : Json()},
                            {"n_prompt", test.prompt.size()},
                            {"n_gen", test.tokens},
                            {"without", pass_json(without)},
