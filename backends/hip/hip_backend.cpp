@@ -82,8 +82,8 @@ public:
         return bound.plan.sizing.alike_rows ? kFewAlike : 1;
     }
 
-    // Llama-3.1-8B Q4_K_M on an H200, 2026-11-29: 1.47 to 1.40 of one row's time for 2 to 8 rows. Dot products
-    // with several rows were measured with Vulkan.
+    // Llama-3.1-8B Q4_K_M on an H200, 2026-11-29: 1.47 to 1.40 of one row's time for 2 to 8 rows. Dot
+    // products with several rows were measured with Vulkan.
     double row_cost(uint32_t rows) const override {
         if (device_->report().matrix_units()) return rows <= 1 ? 1.0 : rows <= 8 ? 1.47 : 1.75;
         return rows <= 1 ? 1.0 : rows <= 2 ? 1.54 : rows <= 4 ? 2.07 : 3.2;

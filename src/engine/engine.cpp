@@ -39,8 +39,7 @@ CacheSizing sizing(const EngineOptions& options) {
     // behind its drafts, too.
     const uint32_t all = options.sequences + options.kept;
     const uint32_t states = all * (1 + options.snapshots) + options.sequences + options.drafts;
-    return {options.context, options.batch, options.cache,     all,
-            options.pages,   states,        options.alike_rows};
+    return {options.context, options.batch, options.cache, all, options.pages, states, options.alike_rows};
 }
 
 // True when steps of one row have a plan of their kind.

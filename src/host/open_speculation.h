@@ -24,7 +24,7 @@ struct SpeculationOptions {
     // It was not, and stays automatic where texts are those without speculation, bit for bit, and on a GPU
     // for a model with a head.
     bool by_default = false;
-    bool assumes = false;  // by default on a GPU: see Speculation::Limits::assumed
+    bool assumes = false;     // by default on a GPU: see Speculation::Limits::assumed
     std::string draft_model;  // a path or a name, as HostOptions has them: a model, or an MTP head alone
     uint32_t most = 0;        // tokens of a guess; 0: 8, or 4 where layers keep states
     uint32_t most_alike = kMostDrafted;  // likewise, where rows are to be as they would be alone

@@ -84,7 +84,7 @@ struct Plan {
     uint64_t input_floats(uint64_t rows) const { return input ? rows * slot(input).width : 0; }
     uint64_t lookup_floats(uint64_t rows) const { return lookup ? rows * slot(lookup).width : 0; }
     // True where a step of so many rows is to compute each of them as it would be alone.
-    bool alike(uint64_t rows) const { 
+    bool alike(uint64_t rows) const {
         return sizing.alike_rows && sizing.pages > 0 && max_rows > 1 && rows <= kFewAlike;
     }
     // The rows by whose number the work of such a step is divided.

@@ -72,7 +72,8 @@ inline bool of_several(StepKind kind) {
     return kind == StepKind::several || kind == StepKind::mixed;
 }
 StepKind kind_of(const StepParams& params);
-// The same for this plan: where rows are to be alike, those of one sequence are computed like those of several.
+// The same for this plan: where rows are to be alike, those of one sequence are computed like those of
+// several.
 StepKind kind_of(const Plan& plan, const StepParams& params);
 
 // A step of one sequence: tokens at consecutive positions, the last of which have an output.

@@ -64,8 +64,7 @@ Result<std::vector<Token>> Speculation::propose(std::span<const Token> read, Tok
     most = std::min<size_t>(most, limits_.most);
     for (Method& method : methods_) {
         if (method.pause > 0) continue;
-        const DraftLength length =
-            best_draft_length(method.accepted, cost_of_guess(method), most, times_);
+        const DraftLength length = best_draft_length(method.accepted, cost_of_guess(method), most, times_);
         if (length.gain < kLeastGain && !limits_.always) {
             method.pause = kPause;
             method.accepted = std::max(method.accepted, 0.5);  // for the next try

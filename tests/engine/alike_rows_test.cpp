@@ -30,8 +30,8 @@ struct Texts {
 
 // Logits behind each compared token of the first text, read by so many at a time. With `beside`, each step
 // reads tokens of the other text, too.
-std::vector<float> logits_by(const Model& model, const EngineOptions& options, const Texts& texts, size_t rows,
-                             bool beside) {
+std::vector<float> logits_by(const Model& model, const EngineOptions& options, const Texts& texts,
+                             size_t rows, bool beside) {
     const auto engine = must(Engine::create(model, options));
     Sequence one = must(engine->open_sequence()), other = must(engine->open_sequence());
     const auto drop = [](size_t, std::span<const float>) {};

@@ -70,6 +70,7 @@ class Shape:
     shared: int = 0  # width of the expert that all tokens share
     dense: int = 0  # leading layers without experts
     dense_ffn: int = 0  # their width
+    mtp: int = 0  # layers behind the others that guess further tokens
 
     def keeps_state(self, layer):
         return bool(self.attends) and layer not in self.attends
@@ -78,8 +79,7 @@ class Shape:
         return self.experts > 0 and layer >= self.dense
 
 
-QWEN35 = dict(heads=16, head_dim=256, vocab=248320, rope_base=1e7, context=262144, eps=1e-6, pre="qwen35",
-              qk_norm=True, taps=4, delta=(16, 32, 128))
+QWEN35 = dict(head_dim=256, vocab=248320, rope_base=1e7, context=262144, eps=1e-6, pre="qwen35", qk_norm=True, taps=4)
 GEMMA3 = dict(arch="gemma3", vocab=262144, rope_base=1e6, context=131072, eps=1e-6, vocab_kind="spm", tied=True,
               qk_norm=True, sandwich=True, window=1024, factor=8)
 GPT_OSS = dict(arch="gpt-oss", dim=2880, ffn=2880, heads=64, kv_heads=8, head_dim=64, vocab=201088,
@@ -107,9 +107,10 @@ SHAPES = {
     "llm-jp-4-8b": Shape("llama", 32, 4096, 16384, 32, 8, 128, 196608, 1e6, 65536, vocab_kind="spm"),
     "llm-jp-4-32b-a3b": Shape("qwen3moe", 32, 2560, 960, 40, 4, 128, 196608, 1e6, 65536, 1e-6, vocab_kind="spm",
                               experts=128, experts_used=8, qk_norm=True),
-    "qwen3.5-9b": Shape("qwen35", 32, 4096, 12288, kv_heads=4, attends=tuple(range(3, 32, 4)), **QWEN35),
-    "qwen3.5-35b-a3b": Shape("qwen35moe", 40, 2048, 512, kv_heads=2, attends=tuple(range(3, 40, 4)), experts=256,
-                             experts_used=8, shared=512, **QWEN35),
+    "qwen3.5-9b": Shape("qwen35", 32, 4096, 12288, 16, 4, attends=tuple(range(3, 32, 4)), delta=(16, 32, 128), **QWEN35),
+    "qwen3.5-27b": Shape("qwen35", 64, 5120, 17408, 24, 4, attends=tuple(range(3, 64, 4)), delta=(16, 48, 128), **QWEN35),
+    "qwen3.5-35b-a3b": Shape("qwen35moe", 40, 2048, 512, 16, 2, attends=tuple(range(3, 40, 4)), experts=256,
+                             experts_used=8, shared=512, delta=(16, 32, 128), **QWEN35),
     "lfm2-8b-a1b": Shape("lfm2moe", 24, 2048, 1792, 32, 8, 64, 65536, 1e6, 128000, pre="lfm2", tied=True,
                          qk_norm=True, attends=(2, 6, 10, 14, 18, 21), taps=3, experts=32, experts_used=4, dense=2,
                          dense_ffn=7168),
@@ -369,8 +370,12 @@ def tensors(shape, mix, pure):
         yield matrix("output.weight", "output", 0, (shape.vocab, shape.dim), 2.0)
     if shape.rope_factor:
         yield Item("rope_freqs.weight", (shape.head_dim // 2,), Type.F32, values=llama3_factors(shape))
-    for layer in range(shape.layers):
+    for layer in range(shape.layers + shape.mtp):
         prefix = f"blk.{layer}."
+        if layer >= shape.layers:
+            yield matrix(prefix + "nextn.eh_proj.weight", "nextn", layer, (shape.dim, 2 * shape.dim))
+            for norm in ("enorm", "hnorm", "shared_head_norm"):
+                yield vector(f"{prefix}nextn.{norm}.weight", shape.dim, 1, 0.1)
         yield vector(prefix + "attn_norm.weight", shape.dim, 1, 0.1)
         yield vector(prefix + ("post_attention_norm" if shape.oss or shape.delta else "ffn_norm") + ".weight", shape.dim, 1, 0.1)
         if shape.sandwich:
@@ -442,7 +447,9 @@ def add_metadata(writer, shape, name, mix):
     writer.add_name(f"random {name}")
     writer.add_file_type(MIXES[mix][0])
     writer.add_quantization_version(2)
-    writer.add_block_count(shape.layers)
+    writer.add_block_count(shape.layers + shape.mtp)
+    if shape.mtp:
+        writer.add_uint32(f"{shape.arch}.nextn_predict_layers", shape.mtp)
     writer.add_context_length(shape.context)
     writer.add_embedding_length(shape.dim)
     writer.add_feed_forward_length(shape.dense_ffn or shape.ffn)
@@ -539,6 +546,7 @@ def main():
                         help="file mix: " + ", ".join(MIXES))
     parser.add_argument("-o", "--output", required=True, help="file to write")
     parser.add_argument("--layers", type=int, help="write this many layers instead of the model's number")
+    parser.add_argument("--mtp", action="store_true", help="with an MTP head behind the layers, for Qwen 3.5")
     parser.add_argument("--pure", action="store_true", help="the mix's base type for every matrix")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="default: one per processor")
@@ -551,6 +559,10 @@ def main():
     if layers < 1:
         parser.error(f"--layers must be at least 1, not {layers}")
     shape = replace(shape, layers=layers)
+    if options.mtp:
+        if options.model in KEYED or not shape.delta:
+            parser.error(f"--mtp: this program knows no MTP head of {options.model}")
+        shape = replace(shape, mtp=1, attends=(*shape.attends, layers))
     start = time.monotonic()
     try:
         items = write_model(options, shape, layers)

@@ -375,7 +375,8 @@ Status VulkanExecutable::run(const StepParams& params) {
 Status VulkanExecutable::run_recorded(const StepParams& params) {
     RL_TRY(check_params(params));
     const bool best = params.best > 0;
-    Recorded& commands = *RL_TRY(recorded(uint32_t(params.tokens.size()), best, kind_of(bound_.plan, params)));
+    Recorded& commands =
+        *RL_TRY(recorded(uint32_t(params.tokens.size()), best, kind_of(bound_.plan, params)));
     commands.meter.begin_step({double(params.tokens.size()), double(params.kv_len())});
     RL_TRY(fit_to_pace(commands, uint32_t(params.tokens.size()), best));
     const uint64_t slot = turn_++ % kRing;

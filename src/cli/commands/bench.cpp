@@ -480,7 +480,8 @@ private:
 // The options of speculation are for --spec alone, which has a text, and steps of one size.
 Status check_spec(const Options& options, BenchOptions& bench) {
     if (bench.spec_file.empty()) {
-        for (const std::string_view name : {"--spec-type", "--spec-draft-model", "--spec-draft-n-max", "--spec-acceptance"})
+        for (const std::string_view name :
+             {"--spec-type", "--spec-draft-model", "--spec-draft-n-max", "--spec-acceptance"})
             if (options.given(name)) return error("{} wants a text: --spec FILE names one", name);
         return {};
     }

@@ -24,9 +24,9 @@ struct BenchOptions {
     bool warmup = true;
     bool devices = false;  // every one that can be used
     bool ops = false;
-    bool by_rows = false;   // a table of steps by their rows
-    uint64_t soak = 0;      // steps
-    std::string spec_file;  // a text to go on from, with guesses and without
+    bool by_rows = false;    // a table of steps by their rows
+    uint64_t soak = 0;       // steps
+    std::string spec_file;   // a text to go on from, with guesses and without
     double scripted = -1.0;  // the probability with which guesses are made right or wrong; below 0: they stay
     SpeculationOptions speculation;
     BenchFormat format = BenchFormat::md;

@@ -100,11 +100,12 @@ void add_device_options(Options& options, ModelOptions& target) {
     options.flag("--quick-tune",
                  "time kernels so now, even if that was done before or the device computes on the CPU",
                  [&target] { target.quick_tune = TuneBefore::always; });
-    options.flag("--batch-invariant",
-                 "a token is computed on a GPU as it would be alone, bit for bit, whatever is computed beside "
-                 "it, up to 8 in a step: the same seed gives the same text with guesses and without; single "
-                 "tokens take longer for it (on a CPU that is so without)",
-                 [&target] { target.alike_rows = true; });
+    options.flag(
+        "--batch-invariant",
+        "a token is computed on a GPU as it would be alone, bit for bit, whatever is computed beside "
+        "it, up to 8 in a step: the same seed gives the same text with guesses and without; single "
+        "tokens take longer for it (on a CPU that is so without)",
+        [&target] { target.alike_rows = true; });
     options.flag("--no-fuse", "run every operation on its own, to compare", target.fuse, false);
 }
 
