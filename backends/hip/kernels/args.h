@@ -303,8 +303,8 @@ struct DotPart {
 
 // The experts that one row goes to, where a product is with their matrices.
 struct Chosen {
-    const int32_t* ids;   // (used)
-    const float* scales;  // null: not weighted
+    const int32_t* ids;   // (rows of the step, used)
+    const float* scales;  // likewise; null: not weighted
     uint32_t experts;
     uint32_t used;
     uint32_t rows;      // of one expert
@@ -317,7 +317,7 @@ struct SharedExpert {
     Matrix w;            // gate, or of the sum the only one
     Matrix up;           // gate and up only
     float* y;            // (rows), gate and up only
-    const float* scale;  // of the sum: what it counts; null: 1
+    const float* scale;  // of the sum: what it counts for each row of the step; null: 1
     uint32_t units;      // of the sum: of a row of its matrix
 };
 
@@ -338,12 +338,19 @@ struct RouteArgs {
     uint32_t groups_used;
     uint32_t by_two;
     const float* table;   // (tokens, used): experts by token; null: the best
-    float* shared_scale;  // of one row: becomes the sigmoid of the logit behind the experts'; null: none is
+    float* shared_scale;  // of each row: becomes the sigmoid of the logit behind the experts'; null: none is
+    uint32_t apart;       // from the logits of a row to those of the next
 };
 constexpr uint32_t kMostExperts = 1024;
 constexpr uint32_t kMostGroups = 256;
 constexpr uint32_t kMostUsed = 64;
 constexpr uint32_t kRouteBytes = 10 << 10;  // of shared memory, as kernels/route.h needs it
+
+// Kernels of experts compute the rows of a step each as if it were alone: a row for each y of the grid. So
+// far a row is from the next, in floats, and where it is left or taken as int8 in bytes.
+struct RowsApart {
+    uint32_t x, y, shared_y, left;
+};
 
 // Products in int8. The grid's blocks take or quantize one row, or several were prepared.
 struct DotArgs {
@@ -365,6 +372,7 @@ struct DotArgs {
     uint32_t second;      // of kernels of two formats: the first row of the second
     Chosen chosen;        // of kernels of experts
     SharedExpert shared;  // of those that have it as well
+    RowsApart apart;      // likewise
     // Of the first product with experts: its blocks choose, and one writes what is chosen. Without logits it
     // is chosen already.
     RouteArgs choice;

@@ -129,10 +129,13 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
     if constexpr (Rows::kByInputs) which.begin();
     share_book_of<F>();
     if constexpr (!kOneFormat) share_book_of<Second>();
-    const OwnRow x = Rows::kHanded || a.prepared
-                         ? take_row<kDotThreads, Rows::kByInputs>(a.prepared, gain != nullptr, a.eps, units,
-                                                                  pool, parts, scale)
-                         : own_row<kDotThreads>(a.x, gain, a.eps, units, pool, parts);
+    const size_t token = Rows::token();
+    if (token > 0 && token >= a.step->rows) return;
+    const auto* taken = static_cast<const uint8_t*>(a.prepared) + token * a.apart.left;
+    const OwnRow x =
+        Rows::kHanded || a.prepared
+            ? take_row<kDotThreads, Rows::kByInputs>(taken, gain != nullptr, a.eps, units, pool, parts, scale)
+            : own_row<kDotThreads>(a.x + token * a.apart.x, gain, a.eps, units, pool, parts);
     if constexpr (Rows::kByInputs) which.choose(pool + 3 * units);
     uint32_t turn = 0;
     for (uint32_t base = block_index().x * kGroup; base < a.rows; base += grid_blocks() * kGroup, turn ^= 1) {
@@ -151,7 +154,9 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
         // What several matrices give is not left as int8, but for experts' results, which no norm reads.
         if ((!kOneFormat && !Rows::kByInputs) || !a.hand.row) continue;
         sync_block();
-        if (wave_index() == 0) leave_halves<kWave, !Rows::kByInputs>(a.hand, values, base / kGroup, 1);
+        args::HandOver hand = a.hand;
+        hand.row = static_cast<uint8_t*>(hand.row) + token * a.apart.left;
+        if (wave_index() == 0) leave_halves<kWave, !Rows::kByInputs>(hand, values, base / kGroup, 1);
     }
 }
 
@@ -162,6 +167,9 @@ struct LinearRows {
     static constexpr bool kNormed = true;     // the activations may be
     static constexpr bool kHanded = false;    // always left by the launch before
     const args::DotArgs& a;
+
+    // The row of the step that is computed.
+    RL_DEVICE static uint32_t token() { return 0; }
 
     RL_DEVICE uint32_t units() const { return a.cols / 32; }
     template <typename F>
@@ -203,6 +211,7 @@ struct GatedRows {
     static constexpr bool kByInputs = false, kNormed = true, kHanded = false;
     const args::DotArgs& a;
 
+    RL_DEVICE static uint32_t token() { return 0; }
     RL_DEVICE uint32_t units() const { return a.cols / 32; }
     template <typename F>
     RL_DEVICE void add(uint32_t first, const OwnRow& x, float (&sums)[kMatrixRows]) const {
@@ -340,13 +349,15 @@ RL_DEVICE size_t expert_row(const int32_t* ids, uint32_t experts, uint32_t rows,
 RL_DEVICE size_t expert_row(const args::ExpertArgs& a, size_t entry, uint32_t row) {
     return expert_row(a.ids, a.experts, a.rows, entry, row);
 }
-RL_DEVICE size_t expert_row(const args::Chosen& c, uint32_t place, uint32_t row) {
-    return expert_row(c.ids, c.experts, c.rows, place, row);
+RL_DEVICE size_t expert_row(const args::Chosen& c, size_t entry, uint32_t row) {
+    return expert_row(c.ids, c.experts, c.rows, entry, row);
 }
 
 // As GatedRows of one token's experts, whose rows are counted on.
 struct ExpertGatedRows : GatedRows {
     static constexpr bool kByInputs = true;
+
+    RL_DEVICE static uint32_t token() { return block_index().y; }
 
     // The token's, by place.
     RL_DEVICE static int32_t* ids() {
@@ -365,7 +376,8 @@ struct ExpertGatedRows : GatedRows {
         wait_for_inputs();
         if (a.choice.logits) return;
         RL_FEW_TURNS
-        for (uint32_t i = thread_index(); i < a.chosen.used; i += kDotThreads) ids()[i] = a.chosen.ids[i];
+        for (uint32_t i = thread_index(); i < a.chosen.used; i += kDotThreads)
+            ids()[i] = a.chosen.ids[size_t(token()) * a.chosen.used + i];
         sync_block();
     }
     // When the block has its activations. The last block writes what is chosen: none has fewer rows.
@@ -373,7 +385,8 @@ struct ExpertGatedRows : GatedRows {
         if (!a.choice.logits) return;
         wait_for_inputs();
         auto& shared = *static_cast<RouteShared*>(room);
-        choose_experts<kDotThreads>(args_in_lanes(a).choice, 0, shared, block_index().x + 1 == grid_blocks());
+        choose_experts<kDotThreads>(args_in_lanes(a).choice, token(), shared,
+                                    block_index().x + 1 == grid_blocks());
         RL_FEW_TURNS
         for (uint32_t i = thread_index(); i < a.chosen.used; i += kDotThreads) ids()[i] = shared.ids[i];
         sync_block();
@@ -402,7 +415,8 @@ struct ExpertGatedRows : GatedRows {
                     up = fused(wave_sum(sums[1]), scale, biases.up);
         const args::DotArgs& read_late = args_in_lanes(a);
         if (lane_index() == 0 && row < a.rows)
-            read_late.parts[0].y[row] = *value = act_times(read_late.act, gate, up);
+            read_late.parts[0].y[size_t(token()) * read_late.apart.y + row] = *value =
+                act_times(read_late.act, gate, up);
     }
     template <typename F>
     RL_DEVICE void add(uint32_t first, const OwnRow& x, float (&sums)[kMatrixRows]) const {
@@ -417,22 +431,25 @@ struct ExpertSumRows {
     static constexpr bool kByInputs = false, kNormed = false, kHanded = false;
     const args::DotArgs& a;
 
+    RL_DEVICE static uint32_t token() { return block_index().y; }
+    RL_DEVICE size_t entry(uint32_t place) const { return size_t(token()) * a.chosen.used + place; }
+    RL_DEVICE float& y(uint32_t row) const { return a.parts[0].y[size_t(token()) * a.apart.y + row]; }
     RL_DEVICE uint32_t units() const { return a.cols / 32 * a.chosen.used; }
     // What a result is added to, and of the lane's places the biases.
     struct Before {
         float y, biases;
     };
     RL_DEVICE Before before(uint32_t row) const {
-        Before found = {a.parts[0].y[row], 0.0f};
+        Before found = {y(row), 0.0f};
         if (!a.parts[0].bias) return found;
         for (uint32_t place = lane_index(); place < a.chosen.used; place += kWave)
-            found.biases = fused(a.chosen.scales[place], a.parts[0].bias[expert_row(a.chosen, place, row)],
-                                 found.biases);
+            found.biases = fused(a.chosen.scales[entry(place)],
+                                 a.parts[0].bias[expert_row(a.chosen, entry(place), row)], found.biases);
         return found;
     }
     RL_DEVICE void put(uint32_t row, float* value, const float (&sums)[1], float, const Before& added) const {
         const float sum = wave_sum(sums[0] + added.biases);
-        if (lane_index() == 0) a.parts[0].y[row] = *value = added.y + sum;
+        if (lane_index() == 0) y(row) = *value = added.y + sum;
     }
     template <typename F>
     RL_DEVICE void add(uint32_t row, const OwnRow& x, float (&sums)[1]) const {
@@ -447,8 +464,8 @@ struct ExpertSumRows {
             for (uint32_t n = 0; n < kAtOnce; ++n) {
                 const uint32_t u = lesser(first + n * kWave, all - 1),
                                place = uint32_t((uint64_t(2 * u) * a.chosen.per_unit) >> 32);
-                const size_t unit = expert_row(a.chosen, place, row) * each + (u - place * each);
-                share[n] = a.chosen.scales[place];
+                const size_t unit = expert_row(a.chosen, entry(place), row) * each + (u - place * each);
+                share[n] = a.chosen.scales[entry(place)];
                 F::codes(a.parts[0].w, unit, words[n]);
                 scales[n] = F::scales(a.parts[0].w, unit);
             }

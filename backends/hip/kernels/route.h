@@ -158,7 +158,7 @@ RL_DEVICE void take_best(const args::RouteArgs& a, RouteShared& shared) {
 // whole block chooses, and has their ids in shared memory; where it `writes`, ids and weights go to memory.
 template <uint32_t kBlockThreads>
 RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row, RouteShared& shared, bool writes) {
-    route_chances<kBlockThreads>(a, a.logits + row * a.experts, shared);
+    route_chances<kBlockThreads>(a, a.logits + row * a.apart, shared);
     if (a.table)
         take_from_table<kBlockThreads>(a, row, shared);
     else
@@ -184,8 +184,9 @@ RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row, RouteShared&
 }
 
 // The weight of the expert that every row goes to, by the logit behind those of the others.
-RL_DEVICE void weigh_shared(const args::RouteArgs& a) {
-    if (a.shared_scale && thread_index() == 0) *a.shared_scale = sigmoid(a.logits[a.experts]);
+RL_DEVICE void weigh_shared(const args::RouteArgs& a, size_t row) {
+    if (a.shared_scale && thread_index() == 0)
+        a.shared_scale[row] = sigmoid(a.logits[row * a.apart + a.experts]);
 }
 
 // As a kernel of its own, or the end of one.
@@ -199,6 +200,7 @@ template <typename F>
 struct RouterRow {
     static constexpr uint32_t kAtOnce = kWave == 32 ? 16 : 8;  // all of 2048 columns
     const args::RouteRowArgs& a;
+    const float* x;
     uint32_t fours = a.cols / 4;
     Float4 w[kAtOnce] = {};
 
@@ -214,35 +216,38 @@ struct RouterRow {
         RL_UNROLL
         for (uint32_t n = 0; n < kAtOnce; ++n) {
             const uint32_t i = lesser(first + n * kWave, fours - 1);
-            auto x = load<Float4>(a.x, i);
+            auto four = load<Float4>(x, i);
             if (a.gain) {
                 const auto by = load<Float4>(a.gain, i);
                 RL_UNROLL
-                for (uint32_t e = 0; e < 4; ++e) x.d[e] = x.d[e] * scale * by.d[e];
+                for (uint32_t e = 0; e < 4; ++e) four.d[e] = four.d[e] * scale * by.d[e];
             }
             float more = sum;
             RL_UNROLL
-            for (uint32_t e = 0; e < 4; ++e) more = fused(w[n].d[e], x.d[e], more);
+            for (uint32_t e = 0; e < 4; ++e) more = fused(w[n].d[e], four.d[e], more);
             sum = first + n * kWave < fours ? more : sum;
         }
         return sum;
     }
 };
 
-// One row: its logits as linear_vec makes them, a wave per expert, and the choice by them, made by the block
-// that is the last to come to it, if it is made here. Where there is a gain, each block norms the row by
-// itself.
+// Each row of a step, y of the grid: its logits as linear_vec makes them, a wave per expert, and the choice
+// by them, made by the block that is the last to come to it, if it is made here. Where there is a gain, each
+// block norms the row by itself.
 template <typename F>
 RL_DEVICE void route_row(const args::RouteRowArgs& a) {
     RL_SHARED float parts[kWaves];
     RL_SHARED uint32_t flag;
     const uint32_t own = block_index().x * kWaves + wave_index();
     const uint32_t all = a.choice.experts + (a.shared.data ? 1 : 0);
-    RouterRow<F> row = {a};
+    const uint32_t token = block_index().y;
+    if (token > 0 && token >= a.choice.step->rows) return;
+    float* const logits = a.logits + size_t(token) * a.choice.apart;
+    RouterRow<F> row = {a, a.x + size_t(token) * a.cols};
     row.fetch(lesser(own, all - 1), lane_index());
     wait_for_inputs();
     let_next_start();  // not before: the next launch reads what this one has waited for
-    const float scale = a.gain ? a.factor * norm_scale<kThreads>(a.x, a.cols / 32, a.eps, parts) : 1.0f;
+    const float scale = a.gain ? a.factor * norm_scale<kThreads>(row.x, a.cols / 32, a.eps, parts) : 1.0f;
     for (uint32_t expert = own; expert < all; expert += grid_blocks() * kWaves) {
         float sum = 0.0f;
         for (uint32_t first = lane_index(); first < row.fours; first += row.kAtOnce * kWave) {
@@ -250,11 +255,11 @@ RL_DEVICE void route_row(const args::RouteRowArgs& a) {
             sum = row.product(first, scale, sum);
         }
         sum = wave_sum(sum);
-        if (lane_index() == 0) a.logits[expert] = sum;
+        if (lane_index() == 0) logits[expert] = sum;
     }
-    if (!a.counter || !is_last_block(a.counter, grid_blocks(), flag)) return;
-    choose_and_write(a.choice, 0);
-    weigh_shared(a.choice);
+    if (!a.counter || !is_last_block(a.counter + token, grid_blocks(), flag)) return;
+    choose_and_write(a.choice, token);
+    weigh_shared(a.choice, token);
 }
 
 }  // namespace redline::hip

@@ -12,7 +12,8 @@ struct SharedGatedRows : ExpertGatedRows {
 
     RL_DEVICE void choose(void* room) const {
         ExpertGatedRows::choose(room);
-        if (a.choice.logits && block_index().x + 1 == grid_blocks()) weigh_shared(args_in_lanes(a).choice);
+        if (a.choice.logits && block_index().x + 1 == grid_blocks())
+            weigh_shared(args_in_lanes(a).choice, token());
     }
     RL_DEVICE void find(uint32_t row, Matrix (&w)[2], size_t (&rows)[2]) const {
         if (!is_shared(row)) return ExpertGatedRows::find(row, w, rows);
@@ -30,7 +31,8 @@ struct SharedGatedRows : ExpertGatedRows {
         const float gate = wave_sum(sums[0]) * scale, up = wave_sum(sums[1]) * scale;
         const args::DotArgs& read_late = args_in_lanes(a);
         if (lane_index() == 0 && row < a.rows)
-            read_late.shared.y[row - a.second] = *value = act_times(read_late.act, gate, up);
+            read_late.shared.y[size_t(token()) * read_late.apart.shared_y + row - a.second] = *value =
+                act_times(read_late.act, gate, up);
     }
     template <typename F>
     RL_DEVICE void add(uint32_t first, const OwnRow& x, float (&sums)[kMatrixRows]) const {
@@ -57,7 +59,7 @@ struct SharedSumRows : ExpertSumRows {
         uint32_t words[8];
         Own::codes(w[0], begin[0] + first, words);
         const UnitScales scales = Own::scales(w[0], begin[0] + first);
-        const float factor = read_late.shared.scale ? *read_late.shared.scale : 1.0f;
+        const float factor = read_late.shared.scale ? read_late.shared.scale[token()] : 1.0f;
         ExpertSumRows::add<F>(row, x, sums);
         const OwnRow own = {x.low + skip, x.high + skip, x.meta + skip};
         const float product = unit_product<Own>(words, scales, own.low_codes(0, first),
