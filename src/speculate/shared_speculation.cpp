@@ -13,6 +13,8 @@ using Clock = std::chrono::steady_clock;
 constexpr double kNewOfText = 0.25, kNewOfAll = 0.05;
 constexpr double kWorthIt = 1.05;
 constexpr uint64_t kRest = 256;  // tokens
+// Guesses after it that are made in any case, to see what they are worth now.
+constexpr uint64_t kTrials = 3;
 // One of so many texts tries a method that has not paid with others.
 constexpr uint64_t kTried = 16;
 
@@ -41,8 +43,10 @@ bool SharedSpeculation::pays(TextGuesses& text, size_t method) const {
     if (mine.pause > 0) return false;
     if (limits_.always) return true;
     const double each = method == kModel ? each_ / times_.one() : 0.0;
+    if (mine.trials > 0) return true;
     if (best_draft_length(mine.accepted, each, limits_.most, times_).gain >= kWorthIt) return true;
     mine.pause = kRest;
+    mine.trials = kTrials;
     mine.accepted = std::max(mine.accepted, 0.5);  // for the next try
     return false;
 }
@@ -77,7 +81,9 @@ void SharedSpeculation::share_rows(std::span<TextDraft> texts, uint64_t most) co
         if (right[next] == 0.0) break;
         const bool deeper = texts[next].text->guessed_by_ == kModel && counts[next] == deepest;
         const double more = times_.cost(rows + 1) - times_.cost(rows) + (deeper ? each_ / times_.one() : 0.0);
-        if (!limits_.always && right[next] * cost < kWorthIt * more * tokens) break;
+        const bool tried =
+            counts[next] == 0 && texts[next].text->methods_[*texts[next].text->guessed_by_].trials > 0;
+        if (!limits_.always && !tried && right[next] * cost < kWorthIt * more * tokens) break;
         tokens += right[next];
         cost += more;
         if (deeper) ++deepest;
@@ -139,6 +145,7 @@ void SharedSpeculation::tell(TextGuesses& text, uint64_t proposed, uint64_t acce
     mine.accepted += kNewOfText * (right - mine.accepted);
     all.accepted += kNewOfAll * (right - all.accepted);
     ++mine.rounds;
+    mine.trials -= std::min<uint64_t>(mine.trials, 1);
 }
 
 }  // namespace redline

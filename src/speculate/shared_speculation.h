@@ -21,6 +21,7 @@ private:
     struct Method {
         double accepted = 0.7;  // of its guesses, lately
         uint64_t pause = 0;     // tokens until it is tried again
+        uint64_t trials = 0;    // further guesses that are made in any case
         uint64_t rounds = 0;
     };
     explicit TextGuesses(uint32_t match) : looking_up_(match) {}

@@ -20,12 +20,20 @@ void average(double& into, double value) {
 }  // namespace
 
 void StepTimes::measured(uint64_t rows, double seconds) {
-    if (rows == 1)
+    // The first step of a number of rows may have recorded its kernels, and one now and then waits for
+    // another program: neither must keep a text from guesses for long.
+    const uint64_t bit = uint64_t(1) << std::min<uint64_t>(rows, 63);
+    const bool first = (seen_ & bit) == 0;
+    seen_ |= bit;
+    if (rows == 1 && seconds < one_ / 2)
+        one_ = seconds;
+    else if (rows == 1)
         average(one_, seconds);
     else if (one_ == 0.0)
         one_ = seconds / cost(rows);
-    else
-        each_ += kNew * (std::max(seconds / one_ - 1.0, 0.0) / double(rows - 1) - each_);
+    else if (!first)
+        each_ += kNew *
+                 (std::min(std::max(seconds / one_ - 1.0, 0.0) / double(rows - 1), 2 * each_ + 0.1) - each_);
 }
 
 DraftLength best_draft_length(double accepted, double each, uint64_t most, const StepTimes& times) {
@@ -65,8 +73,9 @@ Result<std::vector<Token>> Speculation::propose(std::span<const Token> read, Tok
     for (Method& method : methods_) {
         if (method.pause > 0) continue;
         const DraftLength length = best_draft_length(method.accepted, cost_of_guess(method), most, times_);
-        if (length.gain < kLeastGain && !limits_.always) {
+        if (length.gain < kLeastGain && !limits_.always && method.trials == 0) {
             method.pause = kPause;
+            method.trials = kTrials;
             method.accepted = std::max(method.accepted, 0.5);  // for the next try
             continue;
         }
@@ -77,6 +86,7 @@ Result<std::vector<Token>> Speculation::propose(std::span<const Token> read, Tok
         const bool first = method.result.rounds == 0;
         guessing_ = first ? 0.0 : std::chrono::duration<double>(Clock::now() - start).count();
         if (!first) average(method.each, guessing_ / double(guess.size()));
+        method.trials -= std::min<uint64_t>(method.trials, 1);
         last_ = &method;
         return guess;
     }

@@ -36,6 +36,7 @@ public:
 private:
     double one_ = 0.0;    // seconds of a step of one row; 0: none was measured
     double each_ = 0.15;  // what a further row takes, in steps of one
+    uint64_t seen_ = 0;   // numbers of rows that were measured, as bits
     std::vector<double> assumed_;
 };
 
@@ -81,12 +82,13 @@ private:
         double accepted = 0.7;  // of its guesses, lately
         double each = 0.0;      // measured seconds of a guess of a token
         uint64_t pause = 0;     // tokens until it is tried again
+        uint64_t trials = 0;    // further guesses that are made in any case, to see what they are worth now
         MethodResult result;
     };
     // The time of a guess of a token, in steps of one row.
     double cost_of_guess(const Method& method) const;
     static constexpr double kLeastGain = 1.05;
-    static constexpr uint64_t kPause = 256;
+    static constexpr uint64_t kPause = 256, kTrials = 3;
 
     std::vector<Method> methods_;
     Limits limits_;

@@ -144,6 +144,21 @@ TEST_CASE("speculation: with assumed costs what steps take decides nothing, so t
     CHECK(std::count(wrong.begin(), wrong.end(), size_t(0)) > 380);
 }
 
+TEST_CASE("speculation: steps that were slow once, as the first of a kind are, do not end guesses for good") {
+    std::vector<std::unique_ptr<Proposer>> methods;
+    methods.push_back(std::make_unique<Willing>());
+    Speculation speculation(std::move(methods), {4, false, {}});
+    const std::vector<Token> read(3, 1);
+    size_t guessed = 0;
+    for (int i = 0; i < 2000; ++i) {
+        const size_t n = must(speculation.propose(read, 1, 4, nullptr)).size();
+        const bool slow = i < 12 || (i > 100 && i < 110);
+        speculation.tell({n, n, 0.01 * (slow && n > 0 ? 60.0 : 1.0 + 0.05 * double(n))});
+        if (i >= 1000 && n > 0) ++guessed;
+    }
+    CHECK(guessed > 990);
+}
+
 TEST_CASE("speculation: the text is the same with guesses that are right, often wrong, and always wrong") {
     Bed bed(kExact);
     GenerateOptions options;
