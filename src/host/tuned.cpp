@@ -92,9 +92,11 @@ void note_wrong_variants(std::span<const TunedKernel> kernels, const std::string
             if (++count == 1) first = one;
         }
     if (count > 0)
-        notes.note(fmt::format("{} variant{} of {}'s kernels {} wrong and not taken ({}{})", count,
-                               count == 1 ? "" : "s", device, count == 1 ? "is" : "are", first,
-                               count == 1 ? "" : ", for one"));
+        notes.note(
+            fmt::format("{} variant{} of {}'s kernels compute{} wrongly on this device, so that the "
+                        "default stays: {}{}",
+                        count, count == 1 ? "" : "s", device, count == 1 ? "s" : "", first,
+                        count == 1 ? "" : fmt::format(", and {} more (-v lists them)", count - 1)));
 }
 
 std::string ModelSpeed::text() const {

@@ -338,6 +338,41 @@ TEST_CASE("tune: variants of what keeps a state compute what the default does") 
     }
 }
 
+namespace {
+
+// Runs the steps that it is asked for as well.
+class RunningClock : public FakeClock {
+public:
+    Result<double> time(const TimedStep& what, const std::function<Status()>& step) override {
+        RL_TRY(step());
+        return FakeClock::time(what, step);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("tune: attention that is timed behind many tokens and behind few is not called wrong") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        const Model model = must(Model::inspect(golden("models/llama3.gguf"), 2048));
+        SessionOptions options = tune_options();
+        options.context = 2048;
+        TuneOptions how;
+        how.prompts = false;
+        how.copy_bytes = 1 << 20;
+        RunningClock clock;
+        const Tuning tuning =
+            must(tune(model, *backend, options, clock, how, [](const TunedKernel&) { return Status(); }));
+        size_t tried = 0;
+        for (const TunedKernel& kernel : tuning.kernels) {
+            INFO(kernel.key, ": ", fmt::format("{}", fmt::join(kernel.wrong, "; ")));
+            CHECK(kernel.wrong.empty());
+            if (is_attention(kernel.key)) tried += kernel.tried;
+        }
+        CHECK(tried > 0);
+    }
+}
+
 TEST_CASE("quick tune: where nothing can be kept nothing is timed") {
     for (const auto& backend : gpu_backends()) {
         INFO(backend->device().name);
