@@ -7,7 +7,6 @@
 #include <chrono>
 #include <fstream>
 #include <new>
-#include <set>
 #include <string>
 
 namespace redline::cpu {
@@ -157,17 +156,8 @@ void Team::barrier(uint32_t threads) {
 }
 
 uint32_t default_threads() {
-    const std::vector<uint32_t> cpus = os::usable_processors();
-    if (cpus.empty()) return usable_cpus();
-    std::set<std::string> cores;
-    for (const uint32_t cpu : cpus) {
-        std::ifstream in("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
-                         "/topology/thread_siblings_list");
-        std::string siblings;
-        if (!(in >> siblings)) siblings = std::to_string(cpu);
-        cores.insert(siblings);
-    }
-    return std::min(std::max(1u, uint32_t(cores.size())), quota_cpus());
+    const size_t cores = os::usable_cores().size();
+    return cores == 0 ? usable_cpus() : std::min(uint32_t(cores), quota_cpus());
 }
 
 const char* cpu_model_name() {

@@ -1,5 +1,9 @@
 #include "base/os/processor.h"
 
+#include <fstream>
+#include <map>
+#include <string>
+
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -15,6 +19,30 @@ std::vector<uint32_t> usable_processors() {
     for (uint32_t number = 0; number < CPU_SETSIZE; ++number)
         if (CPU_ISSET(number, &set)) numbers.push_back(number);
     return numbers;
+}
+
+std::vector<std::vector<uint32_t>> usable_cores() {
+    std::map<std::string, std::vector<uint32_t>> cores;
+    std::vector<std::string> order;
+    for (const uint32_t number : usable_processors()) {
+        std::ifstream in("/sys/devices/system/cpu/cpu" + std::to_string(number) +
+                         "/topology/thread_siblings_list");
+        std::string siblings;
+        if (!(in >> siblings)) siblings = std::to_string(number);
+        if (cores[siblings].empty()) order.push_back(siblings);
+        cores[siblings].push_back(number);
+    }
+    std::vector<std::vector<uint32_t>> all;
+    for (const std::string& siblings : order) all.push_back(std::move(cores[siblings]));
+    return all;
+}
+
+bool bind_thread(std::span<const uint32_t> processors) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const uint32_t number : processors)
+        if (number < CPU_SETSIZE) CPU_SET(number, &set);
+    return ::sched_setaffinity(0, sizeof(set), &set) == 0;
 }
 
 uint64_t thread_nanoseconds() {
