@@ -88,7 +88,7 @@ Status Model::read(const std::string& arch, uint64_t context, ReadHead head) {
     std::optional<WeightList> further;
     if (prediction_ && !alone) arch_->weights(*prediction_, further.emplace(*prediction_));
     resolved_ =
-        std::make_unique<ResolvedWeights>(RL_TRY(resolve_weights(gguf, list, further ? &*further : nullptr)));
+        std::make_shared<ResolvedWeights>(RL_TRY(resolve_weights(gguf, list, further ? &*further : nullptr)));
     if (any && !offers_head_)
         resolved_->notes.push_back(
             predicting == 1
@@ -101,14 +101,15 @@ Status Model::leave_out_head() {
     RL_CHECK(!is_head() && !weights_, "the head of {} is left out too late", gguf_->path());
     WeightList list(*config_);
     arch_->weights(*config_, list);
-    *resolved_ = RL_TRY(resolve_weights(*gguf_, list));
+    resolved_ = std::make_shared<ResolvedWeights>(RL_TRY(resolve_weights(*gguf_, list)));
+    beside_.reset();
     prediction_.reset();
     return {};
 }
 
 Result<Model> Model::inspect(const std::string& path, uint64_t context, ReadHead head) {
     Model model;
-    model.gguf_ = std::make_unique<Gguf>(RL_TRY(Gguf::open(path)));
+    model.gguf_ = std::make_shared<Gguf>(RL_TRY(Gguf::open(path)));
     const Gguf& gguf = *model.gguf_;
     RL_TRY(check_kind(gguf));
     model.arch_ = RL_TRY(find_arch(gguf));
@@ -117,7 +118,7 @@ Result<Model> Model::inspect(const std::string& path, uint64_t context, ReadHead
     RL_TRY(model.read(arch, context, head));
     Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata(), model.config_->vocab);
     if (!tokenizer) return error("{}: {}", path, tokenizer.error().message);
-    model.tokenizer_ = std::make_unique<Tokenizer>(std::move(tokenizer).value());
+    model.tokenizer_ = std::make_shared<Tokenizer>(std::move(tokenizer).value());
     return model;
 }
 
@@ -127,8 +128,30 @@ Result<Model> Model::load(const std::string& path, Backend& backend, const LoadO
     return model;
 }
 
+// True for the CPU, whose weights lie in this process's memory and know of no backend.
+static bool keeps_weights_alike(const Backend& backend) {
+    return backend.device().threads > 0;
+}
+
+Model Model::twin() const {
+    Model model;
+    model.gguf_ = gguf_;
+    model.arch_ = arch_;
+    model.config_ = config_;
+    model.prediction_ = prediction_;
+    model.offers_head_ = offers_head_;
+    model.tokenizer_ = tokenizer_;
+    model.resolved_ = resolved_;
+    if (weights_ && keeps_weights_alike(*backend_)) model.beside_ = weights_;
+    return model;
+}
+
 Status Model::place(Backend& backend, const Progress& progress) {
     backend_ = &backend;
+    if (beside_ && keeps_weights_alike(backend)) {
+        weights_ = beside_;
+        return {};
+    }
     const uint64_t budget = backend.device().memory.bytes;
     if (weight_bytes(backend) > budget)
         return error(

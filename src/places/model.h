@@ -24,6 +24,9 @@ public:
     // formats in the file; weights() does not. A file that holds an MTP head alone has no plan(), and is read
     // where the head is wanted.
     static Result<Model> inspect(const std::string& path, uint64_t context = 0, ReadHead head = ReadHead::no);
+    // The same file for another backend, without reading it again. On a CPU place() then takes the weights
+    // that this model has on one, which every CPU backend of the same options reads alike.
+    Model twin() const;
     // Puts the weights on a backend; they replace those that were loaded before.
     Status place(Backend& backend, const Progress& progress);
     // Loads some of the weights that the plan uses, in this order, into a separate store on a backend.
@@ -35,6 +38,7 @@ public:
     // Gives the weights up, so that the backend can go; no session may be open.
     void unload() {
         weights_.reset();
+        beside_.reset();
         backend_ = nullptr;  // plans are no longer made for it
     }
 
@@ -89,15 +93,16 @@ private:
     PlanBuilder builder(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const;
     Result<Plan> named(Result<Plan> plan) const;
 
-    std::unique_ptr<Gguf> gguf_;
+    std::shared_ptr<const Gguf> gguf_;
     const Arch* arch_ = nullptr;
     std::shared_ptr<const Config> config_;
     std::shared_ptr<const Config> prediction_;  // of the MTP head; null: it was not read
     bool offers_head_ = false;
-    std::unique_ptr<Tokenizer> tokenizer_;
-    std::unique_ptr<ResolvedWeights> resolved_;
+    std::shared_ptr<const Tokenizer> tokenizer_;
+    std::shared_ptr<ResolvedWeights> resolved_;
     Backend* backend_ = nullptr;
-    std::unique_ptr<WeightStore> weights_;
+    std::shared_ptr<WeightStore> weights_;
+    std::shared_ptr<WeightStore> beside_;  // of the model that this is a twin of; null: not to be taken
     std::unique_ptr<Turns> turns_ = std::make_unique<Turns>();
 };
 
