@@ -391,6 +391,27 @@ TEST_CASE("llama-server's endpoints: completion, tokens, templates, state") {
     CHECK(http_get(served.port(), "/health").status == 503);
 }
 
+TEST_CASE("routers: a worker tells its load and its version, and writes prompts as tokens") {
+    Served served;
+    const auto get = [&](const char* path) { return read_json(http_get(served.port(), path).body); };
+    CHECK(get("/get_load") ==
+          Json{{"load", 1}, {"num_reqs", 1}, {"num_waiting_reqs", 0}, {"num_tokens", 12}});
+    CHECK(get("/load") == Json{{"server_load", 1}});
+    CHECK(get("/version") == Json{{"version", "redline 0.0.0"}});
+    CHECK(get("/ping") == Json{{"status", "ok"}});
+    const Json chat = served.posted("/v1/chat/completions/render", chat_body({{"max_tokens", 7}}));
+    CHECK(chat["token_ids"] == served.posted("/tokenize", chat_body())["tokens"]);
+    CHECK(chat["sampling_params"]["max_tokens"] == 7);
+    const Json texts = served.posted("/v1/completions/render", {{"prompt", {"ab", "c"}}});
+    REQUIRE(texts.size() == 2);
+    CHECK(texts[0]["token_ids"] == served.posted("/tokenize", {{"prompt", "ab"}})["tokens"]);
+    CHECK(texts[1]["sampling_params"]["max_tokens"] == 4096 - texts[1]["token_ids"].size());
+    CHECK(served.post("/v1/chat/completions/render", {{"messages", 3}}).status == 400);
+    const Json pieces = served.posted("/tokenize", {{"prompt", "ab"}, {"return_token_strs", true}});
+    CHECK(pieces["token_strs"][2] == "b");
+    CHECK(pieces["tokens"].size() == pieces["token_strs"].size());
+}
+
 TEST_CASE("models: the list has the model, and others are not found") {
     Served served;
     const Json list = read_json(http_get(served.port(), "/v1/models").body);

@@ -27,6 +27,11 @@ void answer_tokenize(Service& service, const ExchangePtr& exchange) {
         Json out = Json::object();
         if (fields.has("prompt") || fields.has("messages"))
             out = {{"count", tokens.size()}, {"max_model_len", service.served.context}};
+        if (RL_TRY(fields.flag("return_token_strs", false))) {
+            out["token_strs"] = Json::array();
+            for (const Token token : tokens)
+                out["token_strs"].push_back(to_valid_utf8(service.tokenizer().piece(token, true)));
+        }
         if (!RL_TRY(fields.flag("with_pieces", false))) {
             out["tokens"] = tokens;
         } else {

@@ -15,6 +15,8 @@ void refuse_embeddings(Service& service, const ExchangePtr& exchange);  // /v1/e
 
 // The chat that a request of this API asks for, to be answered or only to be written.
 Result<ChatCall> read_chat_call(const Json& body, const Service& service);
+// The prompts of a completion: texts or tokens.
+Result<std::vector<std::vector<Token>>> read_prompts(const Json& body, const Service& service);
 // The model in lists of models.
 Json model_entry(const Service& service);
 // The list of logprobs.content.

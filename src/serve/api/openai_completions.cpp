@@ -162,6 +162,8 @@ private:
     const size_t prompt_, first_;
 };
 
+}  // namespace
+
 // A text, a list of texts, a list of tokens, or a list of such lists.
 Result<std::vector<std::vector<Token>>> read_prompts(const Json& body, const Service& service) {
     constexpr size_t kMostPrompts = 64;
@@ -195,8 +197,6 @@ Result<std::vector<std::vector<Token>>> read_prompts(const Json& body, const Ser
     }
     return prompts;
 }
-
-}  // namespace
 
 void answer_completion(Service& service, const ExchangePtr& exchange) {
     const auto begin = [&]() -> Status {

@@ -5,6 +5,7 @@
 #include "serve/api/ollama.h"
 #include "serve/api/page.h"
 #include "serve/api/responses.h"
+#include "serve/api/worker.h"
 
 namespace redline::serve {
 
@@ -17,6 +18,11 @@ constexpr ApiEndpoint kEndpoints[] = {
     {"GET", "/openapi.json", answer_openapi, Family::openai, true, true},
     {"GET", "/health", answer_health, Family::openai, true, true},
     {"GET", "/v1/health", answer_health, Family::openai, true, true},
+    {"GET", "/ping", answer_health, Family::openai, true, true},
+    {"POST", "/ping", answer_health, Family::openai, true, true},
+    {"GET", "/version", answer_version},
+    {"GET", "/load", answer_server_load},
+    {"GET", "/get_load", answer_get_load},
     {"GET", "/v1/models", answer_models},
     {"GET", "/models", answer_models},
     {"GET", "/v1/models/*", answer_model},
@@ -24,7 +30,9 @@ constexpr ApiEndpoint kEndpoints[] = {
     {"POST", "/models/unload", refuse_model_unload},
     {"POST", "/v1/chat/completions", answer_chat},
     {"POST", "/chat/completions", answer_chat},
+    {"POST", "/v1/chat/completions/render", answer_render_chat},
     {"POST", "/v1/completions", answer_completion},
+    {"POST", "/v1/completions/render", answer_render_completion},
     {"POST", "/v1/embeddings", refuse_embeddings},
     {"POST", "/embeddings", refuse_embeddings},
     {"POST", "/embedding", refuse_embeddings},

@@ -3,6 +3,7 @@
 #include "serve/api/native.h"
 #include "serve/api/ollama.h"
 #include "serve/api/page.h"
+#include "serve/api/worker.h"
 
 namespace redline::serve {
 
@@ -266,6 +267,18 @@ void tell_metrics(ModelPool& pool, const ExchangePtr& exchange) {
     exchange->reply(metrics_of(loaded));
 }
 
+void tell_load(ModelPool& pool, const ExchangePtr& exchange) {
+    std::vector<Statistics> all;
+    for (const ModelPool::Seen& seen : pool.look())
+        if (seen.lease) all.push_back(seen.lease->answers.statistics());
+    const bool plain = exchange->request().path == "/load";
+    reply_json(exchange, plain ? server_load_json(all) : load_json(all));
+}
+
+void tell_build(ModelPool& pool, const ExchangePtr& exchange) {
+    reply_json(exchange, {{"version", pool.options().build}});
+}
+
 void tell_version(ModelPool&, const ExchangePtr& exchange) {
     reply_json(exchange, {{"version", kOllamaVersion}});
 }
@@ -288,6 +301,10 @@ constexpr std::pair<std::string_view, PoolEndpoint> kWhole[] = {
     {"/openapi.json", openapi},
     {"/health", tell_health},
     {"/v1/health", tell_health},
+    {"/ping", tell_health},
+    {"/version", tell_build},
+    {"/load", tell_load},
+    {"/get_load", tell_load},
     {"/v1/models", list_models},
     {"/models", list_models},
     {"/v1/models/*", show_model},
