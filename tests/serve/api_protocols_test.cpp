@@ -412,6 +412,26 @@ TEST_CASE("routers: a worker tells its load and its version, and writes prompts 
     CHECK(pieces["tokens"].size() == pieces["token_strs"].size());
 }
 
+TEST_CASE("routers: a server that ends refuses what is new, and its connections end behind their answers") {
+    Served served;
+    served.answers.script()->endless = true;
+    HttpConnection running(served.port()), idle(served.port());
+    running.send(http_text("POST", "/v1/chat/completions", chat_body({{"stream", true}}).dump()));
+    REQUIRE(running.receive());
+    served.server->drain();
+    for (const char* path : {"/health", "/ping"}) {
+        const HttpGot got = http_get(served.port(), path);
+        CHECK(got.status == 503);
+        CHECK(got.headers.at("connection") == "close");
+        CHECK(std::stoi(got.headers.at("retry-after")) > 0);
+    }
+    idle.send(http_text("POST", "/v1/chat/completions", chat_body().dump()));
+    const HttpGot refused = idle.read();
+    CHECK(refused.status == 503);
+    CHECK(refused.headers.at("connection") == "close");
+    CHECK(refused.headers.contains("retry-after"));
+}
+
 TEST_CASE("models: the list has the model, and others are not found") {
     Served served;
     const Json list = read_json(http_get(served.port(), "/v1/models").body);

@@ -157,6 +157,7 @@ Result<int> serve_models(ServeSettings& command, const std::vector<std::string>&
     for (const std::string& name : models.at_start)
         pool.want(*pool.find(name), nullptr, [](const serve::ModelPool::Lease&, const serve::Problem&) {});
     await_signal(serve, interrupts, log.get(), [&pool] { return pool.in_use(); });
+    server->drain();
     pool.drain(std::chrono::seconds(serve.drain_seconds));
     server->close(kWritten);
     return out.finish();

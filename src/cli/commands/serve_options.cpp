@@ -41,7 +41,8 @@ void add_server_options(Options& options, ServeOptions& serve) {
         "pages from there may use this server, such as https://chat.example.org, beside those of this "
         "machine; *: any page; may be given again",
         [&serve](const std::string& origin) { return add_name(serve.access.origins, origin); });
-    options.number("--drain-seconds", "how long answers may go on once the server is told to end",
+    options.number("--drain-seconds --drain-timeout",
+                   "seconds that answers may go on once the server is told to end",
                    serve.drain_seconds, 0, 86400);
     options.number("--body-limit", "MiB of a request at most", serve.body_mib, 1, 4096);
     options.number("--body-memory",

@@ -46,6 +46,7 @@ void ApiServer::open(std::vector<Route> routes, unsigned threads) {
 
 void ApiServer::drain() {
     if (service_) service_->draining = true;
+    if (http_) http_->drain();
 }
 
 void ApiServer::close(std::chrono::milliseconds longest) {

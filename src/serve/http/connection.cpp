@@ -117,7 +117,10 @@ void Connection::close() {
 
 void Connection::end_soon() {
     keeps_ = false;
-    if (state_ == State::idle) close();
+    // A request that is here already is answered.
+    char byte = 0;
+    const bool here = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    if (state_ == State::idle && !here) close();
 }
 
 void Connection::set_deadline(std::chrono::milliseconds time) {
@@ -352,6 +355,7 @@ std::string Connection::head_text(const HttpReply& reply, std::optional<uint64_t
 void Connection::reply(uint64_t serial, HttpReply whole) {
     if (serial != serial_ || state_ != State::working || begun_) return;
     begun_ = true;
+    keeps_ = keeps_ && !core_->draining;
     access_.status = whole.status;
     push(head_text(whole, whole.body.size()));
     if (!bodiless_) push(whole.body);
@@ -369,7 +373,7 @@ void Connection::write(uint64_t serial, const std::string& text) {
     if (serial != serial_ || state_ != State::working || !stream_) return;
     if (!begun_) {
         begun_ = true;
-        if (old_) keeps_ = false;
+        keeps_ = keeps_ && !old_ && !core_->draining;
         access_.status = stream_->status;
         push(head_text(*stream_, {}));
     }

@@ -77,6 +77,7 @@ public:
     uint16_t port = 0;
     std::atomic<uint64_t> open = 0;
     std::atomic<uint64_t> body_bytes = 0;  // of all requests that are being received or answered
+    std::atomic<bool> draining = false;    // connections end behind their answers
     bool stopping = false;
 
 private:

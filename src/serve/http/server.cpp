@@ -157,6 +157,10 @@ void HttpServer::run() {
     core_->run();
 }
 
+void HttpServer::drain() {
+    core_->draining = true;
+}
+
 void HttpServer::stop(std::chrono::milliseconds longest) {
     core_->stop(longest);
 }

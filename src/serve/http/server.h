@@ -60,6 +60,9 @@ public:
 
     // Serves on this thread until stop().
     void run();
+    // From any thread: answers that begin from here on end their connections, so that clients which keep some
+    // go elsewhere.
+    void drain();
     // From any thread: ends run() when the answers under way are written, and this time has passed at the
     // latest.
     void stop(std::chrono::milliseconds longest);
