@@ -182,6 +182,8 @@ TEST_CASE("serve: what is wrong is said in one line, before the model is loaded"
     CHECK(has(error_of({"--host", "192.0.2.7", "--port", "0"}, 1), "--host"));
     CHECK(has(error_of({"--parallel", "0"}, 2), "--parallel"));
     CHECK(has(error_of({"--grammar", "root ::= \"a\""}, 2), "grammar"));
+    CHECK(has(error_of({"--replicas", "3", "--device", "cpu,cpu"}, 1), "the 2 devices of --device cpu,cpu"));
+    CHECK(has(error_of({"--replicas", "0"}, 2), "--replicas"));
     const Outcome taken = serve({"-m", chain_model()}, [&](uint16_t port) {
         CHECK(has(error_of({"--port", std::to_string(port)}, 1), "--port N takes another port"));
     });
@@ -290,6 +292,42 @@ TEST_CASE("serve: a file of presets names the models and the options of each") {
     REQUIRE(models.size() == 3);
     CHECK(models[1]["id"] == "second");
     CHECK(models[1]["meta"]["n_ctx"] == 256);
+}
+
+TEST_CASE("serve: replicas answer at one address, each with its slots, and say where they run") {
+    std::vector<std::string> texts(8);
+    Json slots, props;
+    std::string metrics;
+    const Outcome outcome = serve({"-m", chain_model(), "--replicas", "2", "-np", "2"}, [&](uint16_t port) {
+        std::vector<std::thread> clients;
+        for (std::string& text : texts)
+            clients.emplace_back([&text, port] {
+                const Json got = completion(port, {{"max_tokens", 100}});
+                text = got.is_object() ? got["choices"][0].value("text", "") : "no answer";
+            });
+        for (std::thread& client : clients) client.join();
+        slots = read_json(http_get(port, "/slots").body);
+        props = read_json(http_get(port, "/props").body);
+        metrics = http_get(port, "/metrics").body;
+    });
+    CHECK_MESSAGE(outcome.code == 0, outcome.err);
+    for (const std::string& text : texts) CHECK(text == ChainModel::kWholeText);
+    REQUIRE(slots.size() == 4);
+    CHECK(slots[1]["replica"] == 0);
+    CHECK(slots[2]["replica"] == 1);
+    CHECK(props["total_slots"] == 4);
+    REQUIRE(props["replicas"].size() == 2);
+    CHECK(props["replicas"][1]["state"] == "serving");
+    CHECK(has(metrics, "finished_reason=\"stop\"} 8\n"));
+    for (const char* replica : {"0", "1"}) {
+        CHECK(has(metrics, fmt::format(",replica=\"{}\",device=\"cpu (", replica)));
+        CHECK(has(outcome.err, fmt::format("replica {}: plan: ", replica)));
+        CHECK(has(outcome.err, fmt::format("replica {}: cpu (", replica)));
+    }
+    CHECK(has(outcome.err, "2 replicas, each 2 requests at a time"));
+    const Outcome several = redline_({"serve", "--models", file("."), "--replicas", "2"});
+    CHECK(several.code == 2);
+    CHECK(has(several.err, "--replicas is for a server of one model"));
 }
 
 TEST_CASE("serve: what was read stays in --cache-dir over a restart") {

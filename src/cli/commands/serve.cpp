@@ -11,6 +11,7 @@
 #include "serve/api/scheduled_answering.h"
 #include "serve/http/access_log.h"
 #include "serve/pool/pool_routes.h"
+#include "serve/pool/replica_set.h"
 
 #include <algorithm>
 #include <atomic>
@@ -28,6 +29,7 @@ std::string model_name(const ServeOptions& serve, const Model& model) {
 
 serve::ServedModel served_model(const ServeOptions& serve, const Model& model, uint64_t context) {
     serve::ServedModel served = served_by(serve);
+    served.parallel *= serve.replicas;
     served.model = &model;
     served.name = model_name(serve, model);
     served.path = model.gguf().path();
@@ -77,12 +79,40 @@ void await_signal(const ServeOptions& serve, const Interrupts& interrupts, serve
 
 constexpr std::chrono::seconds kWritten(5);  // for the ends of answers to reach their clients
 
+// The schedulers of a model: one, or one for each replica.
+struct Schedulers {
+    std::unique_ptr<serve::Scheduler> one;
+    std::optional<serve::ScheduledAnswering> of_one;
+    std::unique_ptr<serve::ReplicaSet> replicas;
+
+    serve::Answering& answers() {
+        if (replicas) return replicas->answers();
+        return *of_one;
+    }
+    void drain(std::chrono::milliseconds longest) {
+        replicas ? replicas->drain(longest) : one->drain(longest);
+    }
+};
+
+// `devices`: of the replicas; empty where there are none.
+Result<Schedulers> open_schedulers(const ServeOptions& serve, LoadedModel& loaded,
+                                   const std::vector<std::string>& devices) {
+    Schedulers made;
+    if (!devices.empty()) {
+        made.replicas = RL_TRY(serve::ReplicaSet::open(loaded, {devices, serve.model, serve.scheduler}));
+        return made;
+    }
+    made.one = RL_TRY(serve::Scheduler::create(loaded, serve.model, serve.scheduler));
+    made.of_one.emplace(*made.one);
+    return made;
+}
+
 // Waits for a signal, and lets the answers under way end.
-void serve_until_signal(const ServeOptions& serve, serve::ApiServer& server, serve::Scheduler& scheduler,
+void serve_until_signal(const ServeOptions& serve, serve::ApiServer& server, Schedulers& schedulers,
                         const Interrupts& interrupts, serve::AccessLog* log) {
-    await_signal(serve, interrupts, log, [&] { return scheduler.statistics().running(); });
+    await_signal(serve, interrupts, log, [&] { return schedulers.answers().statistics().running(); });
     server.drain();
-    scheduler.drain(std::chrono::seconds(serve.drain_seconds));
+    schedulers.drain(std::chrono::seconds(serve.drain_seconds));
     server.close(kWritten);
 }
 
@@ -91,6 +121,11 @@ unsigned request_threads() {
 }
 
 Result<int> serve_model(ServeOptions& serve, const Options& options) {
+    std::vector<std::string> devices;
+    if (serve.replicas > 1) {
+        devices = RL_TRY(serve::replica_devices(serve.model.device, serve.replicas));
+        serve.model.device = devices.front();
+    }
     // The server writes to the file until it has ended.
     const std::unique_ptr<serve::AccessLog> log = RL_TRY(access_log(serve));
     const std::unique_ptr<serve::ApiServer> server =
@@ -105,18 +140,19 @@ Result<int> serve_model(ServeOptions& serve, const Options& options) {
     // A template that is wrong is refused before gigabytes are loaded.
     say_to_requests(serve.writer);
     if (!serve.writer.choice.empty()) RL_TRY(ChatWriter::create(model, serve.writer));
-    const uint64_t context = RL_TRY(choose_context(loaded, serve.model));
+    const uint64_t context = RL_TRY(devices.empty() ? choose_context(loaded, serve.model)
+                                                    : serve::replica_context(loaded, serve.model, devices));
     note_demo_model(serve.model);
     serve.scheduler.context = context;
     // With all the context that fits there is room for one request as long as that.
     if (serve.model.context == 0 && serve.scheduler.cache_tokens == 0) serve.scheduler.cache_tokens = context;
-    const std::unique_ptr<serve::Scheduler> scheduler =
-        RL_TRY(serve::Scheduler::create(loaded, serve.model, serve.scheduler));
-    serve::ScheduledAnswering answering(*scheduler);
-    server->open(served_model(serve, model, context), answering, request_threads());
-    say(fmt::format("{} answers at {}: {} requests at a time, {} tokens each", model_name(serve, model),
-                    server->address(), serve.scheduler.parallel, context));
-    serve_until_signal(serve, *server, *scheduler, interrupts, log.get());
+    Schedulers schedulers = RL_TRY(open_schedulers(serve, loaded, devices));
+    server->open(served_model(serve, model, context), schedulers.answers(), request_threads());
+    say(fmt::format("{} answers at {}: {}{} requests at a time, {} tokens each", model_name(serve, model),
+                    server->address(),
+                    devices.empty() ? "" : fmt::format("{} replicas, each ", devices.size()),
+                    serve.scheduler.parallel, context));
+    serve_until_signal(serve, *server, schedulers, interrupts, log.get());
     return out.finish();
 }
 

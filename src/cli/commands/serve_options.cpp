@@ -42,8 +42,14 @@ void add_server_options(Options& options, ServeOptions& serve) {
         "machine; *: any page; may be given again",
         [&serve](const std::string& origin) { return add_name(serve.access.origins, origin); });
     options.number("--drain-seconds --drain-timeout",
-                   "seconds that answers may go on once the server is told to end",
-                   serve.drain_seconds, 0, 86400);
+                   "seconds that answers may go on once the server is told to end", serve.drain_seconds, 0,
+                   86400);
+    options.number(
+        "--replicas",
+        "so many engines of the model, each on a device of its list (--device hip:0,hip:1), all on "
+        "one, or the CPU's cores shared out; a request goes to the one that knows most of its prompt",
+        serve.replicas, 1, 64);
+    options.common("engines behind this address, one for each device");
     options.number("--body-limit", "MiB of a request at most", serve.body_mib, 1, 4096);
     options.number("--body-memory",
                    "MiB of all requests that are being received or answered, at least --body-limit; more "
@@ -128,6 +134,7 @@ Options declare_serve(ServeOptions& serve) {
     options.example("redline serve model.gguf");
     options.example("redline serve model.gguf --port 8081 --parallel 16 -c 16384");
     options.example("redline serve model.gguf --host 0.0.0.0 --api-key-file keys.txt");
+    options.example("redline serve model.gguf --replicas 2 --device hip:0,hip:1");
     options.example("redline serve --models ~/models --models-max 2 --idle-unload 600");
     options.example("curl http://127.0.0.1:8080/v1/models");
     options.remark(
@@ -161,6 +168,9 @@ Status check_together(const ServeOptions& serve, const Options& options) {
     }
     if (!serve.model.model.empty() || serve.model.remote)
         return error("--models {} offers several models, and one is named beside it: leave one out",
+                     serve.models);
+    if (options.given("--replicas"))
+        return error("--replicas is for a server of one model, and --models {} has several: leave one out",
                      serve.models);
     if (!serve.alias.empty())
         return error("--alias {} names one model, and --models {} has several: leave one out", serve.alias,

@@ -20,6 +20,7 @@ struct ServeOptions {
     std::string key_file;
     std::string alias;
     serve::SchedulerOptions scheduler;
+    uint32_t replicas = 1;
     int64_t drain_seconds = 30;
     int64_t body_mib = 64, all_bodies_mib = 1024;
     size_t reasoning_fields = 0;

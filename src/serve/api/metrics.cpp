@@ -30,6 +30,15 @@ public:
         below("vllm:", name, type, help) +=
             fmt::format("vllm:{}{{model_name=\"{}\"{}}} {}\n", name, model_, label, value);
     }
+    void replica(std::string_view name, std::string_view help, const ReplicaState& replica, size_t index,
+                 double value) {
+        std::string device;
+        for (const char c : replica.device)
+            if (c != '\\' && c != '"' && c != '\n') device += c;
+        below("redline:", name, name.ends_with("_total") ? "counter" : "gauge", help) +=
+            fmt::format("redline:{}{{model_name=\"{}\",replica=\"{}\",device=\"{}\"}} {}\n", name, model_,
+                        index, device, value);
+    }
     void histogram(std::string_view name, std::string_view help, const Histogram& values) {
         std::string& text = below("vllm:", name, "histogram", help);
         uint64_t sum = 0;
@@ -70,6 +79,10 @@ double ratio(double part, double whole) {
     return whole > 0.0 ? part / whole : 0.0;
 }
 
+double usage_of_pages(const Statistics& s) {
+    return ratio(double(s.pages - std::min(s.pages, s.pages_free + s.pages_kept)), double(s.pages));
+}
+
 struct Counter {
     const char* name;
     const char* help;
@@ -107,11 +120,9 @@ void write_llama_names(MetricsText& out, const Statistics& s) {
 }
 
 void write_vllm_names(MetricsText& out, const Statistics& s) {
-    const double used = double(s.pages - std::min(s.pages, s.pages_free + s.pages_kept));
     out.labelled("num_requests_running", "gauge", "Requests that run.", s.running());
     out.labelled("num_requests_waiting", "gauge", "Requests that wait.", s.waiting);
-    out.labelled("kv_cache_usage_perc", "gauge", "Share of the caches in use; 1 is all.",
-                 ratio(used, double(s.pages)));
+    out.labelled("kv_cache_usage_perc", "gauge", "Share of the caches in use; 1 is all.", usage_of_pages(s));
     out.labelled("prefix_cache_queries_total", "counter", "Tokens looked for in the cache.",
                  double(s.prompt_tokens));
     out.labelled("prefix_cache_hits_total", "counter", "Tokens found there.", double(s.cached_tokens));
@@ -147,11 +158,28 @@ void write_vllm_names(MetricsText& out, const Statistics& s) {
                  fmt::format(",block_size=\"{}\",num_gpu_blocks=\"{}\"", s.page_tokens, s.pages));
 }
 
+void write_replicas(MetricsText& out, std::span<const ReplicaState> replicas) {
+    for (size_t i = 0; i < replicas.size(); ++i) {
+        const ReplicaState& one = replicas[i];
+        const Statistics& s = one.statistics;
+        out.replica("replica_up", "1 where the replica serves.", one, i, one.health == Health::serving);
+        out.replica("replica_requests_running", "Requests that run there.", one, i, s.running());
+        out.replica("replica_requests_waiting", "Requests that wait there.", one, i, s.waiting);
+        out.replica("replica_kv_cache_usage_perc", "Share of its caches in use; 1 is all.", one, i,
+                    usage_of_pages(s));
+        out.replica("replica_generation_tokens_total", "Tokens that were generated there.", one, i,
+                    double(s.generated_tokens));
+        out.replica("replica_prefix_cache_hits_total", "Tokens of prompts found in its cache.", one, i,
+                    double(s.cached_tokens));
+    }
+}
+
 void write_metrics(MetricsText& out, Service& service, bool several) {
     const Statistics statistics = service.answers.statistics();
     out.model(service.served.name, several);
     write_llama_names(out, statistics);
     write_vllm_names(out, statistics);
+    write_replicas(out, service.answers.replicas());
 }
 
 HttpReply metrics_reply(const MetricsText& text) {

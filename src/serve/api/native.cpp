@@ -84,6 +84,20 @@ void answer_health(Service& service, const ExchangePtr& exchange) {
     exchange->reply(problem_reply(Family::openai, {.status = 503, .message = why}));
 }
 
+static std::string_view health_name(Health health) {
+    switch (health) {
+        case Health::serving:
+            return "serving";
+        case Health::draining:
+            return "draining";
+        case Health::device_lost:
+            return "device lost";
+        case Health::stopped:
+            break;
+    }
+    return "stopped";
+}
+
 void answer_props(Service& service, const ExchangePtr& exchange) {
     const ServedModel& served = service.served;
     const Tokenizer& tokenizer = service.tokenizer();
@@ -102,17 +116,25 @@ void answer_props(Service& service, const ExchangePtr& exchange) {
     params["speculative.n_max"] = statistics.most_drafted;
     const Result<ChatWriter> writer = service.writer({}, Json::object());
     const auto text_of = [&](Token token) { return to_valid_utf8(tokenizer.piece(token, true)); };
-    reply_json(exchange, {{"default_generation_settings",
-                           {{"n_ctx", served.context}, {"speculative", speculative}, {"params", params}}},
-                          {"total_slots", served.parallel},
-                          {"model_path", served.path},
-                          {"model_alias", served.name},
-                          {"chat_template", writer.ok() ? writer.value().template_text() : ""},
-                          {"modalities", {{"vision", false}, {"audio", false}}},
-                          {"bos_token", text_of(tokenizer.bos())},
-                          {"eos_token", text_of(tokenizer.eos())},
-                          {"build_info", served.build},
-                          {"is_sleeping", false}});
+    Json replicas = Json::array();
+    for (const ReplicaState& replica : service.answers.replicas())
+        replicas.push_back({{"id", replicas.size()},
+                            {"device", replica.device},
+                            {"state", std::string(health_name(replica.health))},
+                            {"slots", replica.statistics.slots.size()}});
+    Json out = {{"default_generation_settings",
+                 {{"n_ctx", served.context}, {"speculative", speculative}, {"params", params}}},
+                {"total_slots", served.parallel},
+                {"model_path", served.path},
+                {"model_alias", served.name},
+                {"chat_template", writer.ok() ? writer.value().template_text() : ""},
+                {"modalities", {{"vision", false}, {"audio", false}}},
+                {"bos_token", text_of(tokenizer.bos())},
+                {"eos_token", text_of(tokenizer.eos())},
+                {"build_info", served.build},
+                {"is_sleeping", false}};
+    if (!replicas.empty()) out["replicas"] = std::move(replicas);
+    reply_json(exchange, out);
 }
 
 void answer_model_load(Service&, const ExchangePtr& exchange) {
@@ -128,10 +150,9 @@ void refuse_model_unload(Service&, const ExchangePtr& exchange) {
                                   "--models unloads models"}));
 }
 
-void answer_slots(Service& service, const ExchangePtr& exchange) {
-    const Statistics statistics = service.answers.statistics();
-    Json all = Json::array();
-    for (const SlotState& slot : statistics.slots)
+static void add_slots(Json& all, const Service& service, const Statistics& statistics,
+                      std::optional<size_t> replica) {
+    for (const SlotState& slot : statistics.slots) {
         all.push_back({{"id", all.size()},
                        {"n_ctx", service.served.context},
                        {"speculative", !statistics.draft_methods.empty()},
@@ -142,6 +163,15 @@ void answer_slots(Service& service, const ExchangePtr& exchange) {
                        {"n_decoded", slot.generated_tokens},
                        {"draft_n", slot.drafted},
                        {"draft_n_accepted", slot.accepted}});
+        if (replica) all.back()["replica"] = *replica;
+    }
+}
+
+void answer_slots(Service& service, const ExchangePtr& exchange) {
+    Json all = Json::array();
+    const std::vector<ReplicaState> replicas = service.answers.replicas();
+    if (replicas.empty()) add_slots(all, service, service.answers.statistics(), {});
+    for (size_t i = 0; i < replicas.size(); ++i) add_slots(all, service, replicas[i].statistics, i);
     reply_json(exchange, all);
 }
 

@@ -109,6 +109,7 @@ std::vector<uint64_t> Scheduler::Loop::marks_of(const Request& request) const {
 
 void Scheduler::Loop::start(std::unique_ptr<Request> request, const Source& source) {
     const bool again = request->preempted();
+    hold(*request, source.tokens);  // before a kept sequence is taken, so that no block seems to go
     const auto opened = [&]() -> Result<Sequence> {
         if (source.tokens == 0) return engine_->open_sequence();
         if (!source.running) return kept_->take(source.kept);
@@ -118,6 +119,7 @@ void Scheduler::Loop::start(std::unique_ptr<Request> request, const Source& sour
     };
     Result<Sequence> sequence = opened();
     if (!sequence) {
+        release(*request);
         request->fail(sequence.error(), false);
         return end(std::move(request), StopReason::broken);
     }
@@ -132,6 +134,21 @@ void Scheduler::Loop::start(std::unique_ptr<Request> request, const Source& sour
         counted_.cached_tokens += source.tokens;
     }
     running_.push_back(std::move(request));
+}
+
+// The caches hold so much of the request's text.
+void Scheduler::Loop::hold(Request& request, uint64_t tokens) {
+    if (!options_.held || !request.cached() || tokens <= request.told) return;
+    const std::span<const Token> text = request.text();
+    options_.held->hold(text.first(tokens));
+    if (request.told > 0) options_.held->release(text.first(request.told));
+    request.told = tokens;
+}
+
+void Scheduler::Loop::release(Request& request) {
+    if (request.told == 0) return;
+    options_.held->release(std::span(request.text()).first(request.told));
+    request.told = 0;
 }
 
 }  // namespace redline::serve

@@ -48,6 +48,16 @@ struct AnswerSink {
     std::function<void(AnswerEnd)> end;  // exactly once, the last call
 };
 
+// Ends its request at the next step once it is cancelled, waiting and reading ones included.
+class AnswerTicket {
+public:
+    void cancel() { cancelled_ = true; }
+    bool cancelled() const { return cancelled_; }
+
+private:
+    std::atomic<bool> cancelled_ = false;
+};
+
 struct AnswerRequest {
     std::vector<Token> prompt;
     SamplerOptions sampling;
@@ -65,16 +75,7 @@ struct AnswerRequest {
     int32_t logprobs = -1;     // so many of the likeliest with each token; -1: none
     bool cache_prompt = true;  // false: no pages of others are used, and none are left for others
     AnswerSink sink;
-};
-
-// Ends its request at the next step once it is cancelled, waiting and reading ones included.
-class AnswerTicket {
-public:
-    void cancel() { cancelled_ = true; }
-    bool cancelled() const { return cancelled_; }
-
-private:
-    std::atomic<bool> cancelled_ = false;
+    std::shared_ptr<AnswerTicket> ticket = {};  // null: it gets one
 };
 
 }  // namespace redline::serve

@@ -11,7 +11,7 @@ namespace {
 // Tokens that a file has to save, and the share of its tokens, as all of them are restored.
 constexpr uint64_t kWorthRestoring = 32, kShare = 8;
 // How often a scheduler that only waits for a file looks for requests that were cancelled.
-constexpr std::chrono::milliseconds kLook(50);
+constexpr std::chrono::milliseconds kFileLook(50);
 
 }  // namespace
 
@@ -94,7 +94,7 @@ void Scheduler::Loop::take_file() {
 void Scheduler::Loop::wait_for_file() {
     if (!files_ || !files_->is_busy()) return;
     std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, kLook, [this] { return !submitted_.empty() || !files_->is_reading(); });
+    wake_.wait_for(lock, kFileLook, [this] { return !submitted_.empty() || !files_->is_reading(); });
 }
 
 void Scheduler::Loop::restore(const KeptFiles::Match& match) {

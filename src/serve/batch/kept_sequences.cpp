@@ -24,6 +24,7 @@ KeptSequences::Match KeptSequences::find(std::span<const Token> prompt) {
 Result<Sequence> KeptSequences::take(const Match& match) {
     sequences_.splice(sequences_.end(), sequences_, match.sequence);
     if (rewinds_ && match.tokens == match.sequence->position()) {
+        release(*match.sequence);
         Sequence whole = std::move(*match.sequence);
         sequences_.erase(match.sequence);
         return whole;
@@ -53,7 +54,12 @@ void KeptSequences::add(Sequence sequence) {
     const auto covers = [&](const Sequence& other) { return covered(sequence, other); };
     const auto same = std::find_if(sequences_.begin(), sequences_.end(), covers);
     if (same != sequences_.end()) return sequences_.splice(sequences_.end(), sequences_, same);
-    sequences_.remove_if([&](const Sequence& other) { return covered(other, sequence); });
+    if (held_) held_->hold(sequence.tokens());
+    sequences_.remove_if([&](const Sequence& other) {
+        const bool goes = covered(other, sequence);
+        if (goes) release(other);
+        return goes;
+    });
     make_room();
     sequences_.push_back(std::move(sequence));
 }
@@ -67,6 +73,7 @@ void KeptSequences::add_copy(const Sequence& sequence) {
 void KeptSequences::make_room() {
     if (sequences_.size() < most_) return;
     leaves(sequences_.front());
+    release(sequences_.front());
     sequences_.pop_front();
 }
 
@@ -75,9 +82,18 @@ bool KeptSequences::give_up() {
     if (sequences_.empty()) return false;
     Sequence& oldest = sequences_.front();
     leaves(oldest);
+    release(oldest);
     const uint64_t left = rewinds_ ? (oldest.position() - 1) / kPageRows * kPageRows : 0;
-    if (left == 0 || oldest.rewind(left) == 0) sequences_.pop_front();
+    if (left == 0 || oldest.rewind(left) == 0)
+        sequences_.pop_front();
+    else if (held_)
+        held_->hold(oldest.tokens());
     return true;
+}
+
+void KeptSequences::clear() {
+    sequences_.clear();
+    if (held_) held_->clear();
 }
 
 }  // namespace redline::serve

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "serve/batch/held_blocks.h"
 
 #include <list>
 
@@ -25,8 +26,9 @@ public:
     // `rewinds`: a sequence serves all beginnings of its tokens, so that one of several alike is enough.
     // `leaving` is told of a sequence before its pages are given up.
     using Leaving = std::function<void(const Sequence&)>;
-    KeptSequences(size_t most, bool rewinds, Leaving leaving = {})
-        : most_(most), rewinds_(rewinds), leaving_(std::move(leaving)) {}
+    // `held`, which may be null, knows of the sequences that are kept.
+    KeptSequences(size_t most, bool rewinds, Leaving leaving = {}, HeldBlocks* held = nullptr)
+        : most_(most), rewinds_(rewinds), leaving_(std::move(leaving)), held_(held) {}
 
     struct Match {
         std::list<Sequence>::iterator sequence;
@@ -48,11 +50,14 @@ public:
     void make_room();
     // The one used least recently first.
     const std::list<Sequence>& all() const { return sequences_; }
-    void clear() { sequences_.clear(); }
+    void clear();
     size_t size() const { return sequences_.size(); }
 
 private:
     bool covered(const Sequence& shorter, const Sequence& longer) const;
+    void release(const Sequence& sequence) const {
+        if (held_) held_->release(sequence.tokens());
+    }
 
     void leaves(const Sequence& sequence) const {
         if (leaving_) leaving_(sequence);
@@ -61,6 +66,7 @@ private:
     size_t most_;
     bool rewinds_;
     Leaving leaving_;
+    HeldBlocks* held_;
     std::list<Sequence> sequences_;  // the one used least recently first
 };
 

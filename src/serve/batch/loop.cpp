@@ -92,6 +92,7 @@ void Scheduler::Loop::leave(Request& request, StopReason reason) {
     counted_.slots[ended->slot] = {};
     if (ended->sequence && ended->cached() && reason != StopReason::broken)
         kept_->add(std::move(*ended->sequence));
+    release(*ended);
     ended->sequence.reset();
     end(std::move(ended), reason);
 }
@@ -124,6 +125,7 @@ void Scheduler::Loop::publish() {
     counted_.pages_free = pages.free;
     counted_.pages_kept = kept_pages();
     counted_.sequences_kept = uint32_t(kept_->size());
+    if (options_.held) options_.held->flush();
     const std::lock_guard lock(mutex_);
     published_ = counted_;
 }

@@ -93,6 +93,8 @@ private:
     bool awaits(Request& request, uint64_t served);
     void start(std::unique_ptr<Request> request, const Source& source);
     std::vector<uint64_t> marks_of(const Request& request) const;
+    void hold(Request& request, uint64_t tokens);
+    void release(Request& request);
 
     // Files.
     Status open_files();

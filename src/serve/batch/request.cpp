@@ -35,6 +35,7 @@ Request::Request(const Model& model, AnswerRequest asked, Sampler sampler)
       options_(options_of(asked_)),
       sampler_(std::move(sampler)),
       writer_(model, sampler_, options_),
+      ticket_(asked_.ticket ? asked_.ticket : std::make_shared<AnswerTicket>()),
       text_(std::move(asked_.prompt)),
       prompt_tokens_(text_.size()) {
     cost_.prompt_tokens = prompt_tokens_;

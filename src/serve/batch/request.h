@@ -74,6 +74,7 @@ public:
     uint64_t awaited = 0, awaited_tokens = 0;
     bool awaits_file = false;  // one that serves this request is being read, or waits to be
     bool had_file = false;     // it was read for this request, and is not again
+    uint64_t told = 0;         // tokens of its text that HeldBlocks counts for it
 
 private:
     Request(const Model& model, AnswerRequest asked, Sampler sampler);
@@ -83,7 +84,7 @@ private:
     GenerateOptions options_;
     Sampler sampler_;
     AnswerWriter writer_;
-    std::shared_ptr<AnswerTicket> ticket_ = std::make_shared<AnswerTicket>();
+    std::shared_ptr<AnswerTicket> ticket_;
     std::vector<Token> text_;
     uint64_t prompt_tokens_;
     size_t sent_ = 0;  // of the tokens generated

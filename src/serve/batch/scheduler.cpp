@@ -92,7 +92,9 @@ Result<std::unique_ptr<Scheduler::Loop>> Scheduler::Loop::create(LoadedModel& lo
 Status Scheduler::Loop::open() {
     engine_ = RL_TRY(open_engine(loaded_, host_, options_.context, outputs_of(options_, host_)));
     speculation_ = RL_TRY(open_shared_speculation(drafting_, options_.speculation, host_, *engine_));
-    kept_.emplace(*options_.kept, engine_->rewinds(), [this](const Sequence& leaving) { store(leaving); });
+    kept_.emplace(
+        *options_.kept, engine_->rewinds(), [this](const Sequence& leaving) { store(leaving); },
+        options_.held.get());
     RL_TRY(open_files());
     workers_ = std::make_unique<Workers>(options_.sampling_threads);
     device_ = engine_->device();

@@ -5,6 +5,7 @@
 #include "host/load_model.h"
 #include "host/open_speculation.h"
 #include "serve/batch/answer.h"
+#include "serve/batch/held_blocks.h"
 #include "serve/batch/kept_files.h"
 #include "serve/batch/statistics.h"
 
@@ -32,6 +33,7 @@ struct SchedulerOptions {
     // Guesses of what follows, several tokens of which a step checks. The model was inspected with the head
     // that they want, see SpeculationOptions::head().
     SpeculationOptions speculation = {};
+    std::shared_ptr<HeldBlocks> held = {};  // is told what the caches hold; may be null
     uint32_t sampling_threads = 0;  // beside the thread that computes; 0: by the processors, at most 8
 };
 

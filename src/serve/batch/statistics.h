@@ -22,6 +22,8 @@ public:
 
     explicit Histogram(std::span<const double> bounds) : bounds_(bounds), counts_(bounds.size() + 1) {}
     void add(double value);
+    // Both have the same bounds.
+    void add(const Histogram& other);
     std::span<const double> bounds() const { return bounds_; }
     // Values in each interval that ends with a bound; the last has those above all bounds.
     std::span<const uint64_t> counts() const { return counts_; }
@@ -89,6 +91,8 @@ struct Statistics {
     uint32_t running() const;
     void count_end(StopReason reason);
     void count_guess(uint64_t proposed, uint64_t right);
+    // Adds those of another scheduler of the same model; its slots come behind the others.
+    void add(const Statistics& other);
 };
 
 }  // namespace redline::serve

@@ -114,6 +114,7 @@ void Scheduler::Loop::preempt(Request& request) {
     const auto at = std::find_if(running_.begin(), running_.end(),
                                  [&](const auto& running) { return running.get() == &request; });
     request.preempt();
+    release(request);
     counted_.slots[request.slot] = {};
     ++counted_.preemptions;
     waiting_.push_front(std::move(*at));
@@ -267,7 +268,11 @@ void Scheduler::Loop::take_back(Part& part) {
 
 // Chooses the tokens that follow texts which were read to their end, and sends them.
 void Scheduler::Loop::choose(Parts& parts) {
-    for (const Part& part : parts) part.request->progressed();
+    for (const Part& part : parts) {
+        part.request->progressed();
+        const uint64_t prompt = part.request->prompt_tokens();
+        if (part.request->position() >= prompt) hold(*part.request, prompt);
+    }
     struct Complete {
         Part* part;
         size_t output;
