@@ -184,6 +184,8 @@ TEST_CASE("serve: what is wrong is said in one line, before the model is loaded"
     CHECK(has(error_of({"--grammar", "root ::= \"a\""}, 2), "grammar"));
     CHECK(has(error_of({"--replicas", "3", "--device", "cpu,cpu"}, 1), "the 2 devices of --device cpu,cpu"));
     CHECK(has(error_of({"--replicas", "0"}, 2), "--replicas"));
+    CHECK(has(error_of({"--kv-events", "nonsense"}, 1), "--kv-events "));
+    CHECK(has(error_of({"--kv-events-topic", "kv"}, 2), "--kv-events ENDPOINT"));
     const Outcome taken = serve({"-m", chain_model()}, [&](uint16_t port) {
         CHECK(has(error_of({"--port", std::to_string(port)}, 1), "--port N takes another port"));
     });

@@ -9,6 +9,7 @@
 #include "cli/version.h"
 #include "serve/api/api_server.h"
 #include "serve/api/scheduled_answering.h"
+#include "serve/batch/kv_events.h"
 #include "serve/http/access_log.h"
 #include "serve/pool/pool_routes.h"
 #include "serve/pool/replica_set.h"
@@ -81,6 +82,7 @@ constexpr std::chrono::seconds kWritten(5);  // for the ends of answers to reach
 
 // The schedulers of a model: one, or one for each replica.
 struct Schedulers {
+    std::unique_ptr<serve::KvEvents> events;  // null: nobody is told
     std::unique_ptr<serve::Scheduler> one;
     std::optional<serve::ScheduledAnswering> of_one;
     std::unique_ptr<serve::ReplicaSet> replicas;
@@ -94,15 +96,35 @@ struct Schedulers {
     }
 };
 
+Result<std::unique_ptr<serve::KvEvents>> kv_events(const ServeOptions& serve) {
+    std::unique_ptr<serve::KvEvents> events;
+    if (serve.kv_events.empty()) return events;
+    const auto form = serve.kv_lists ? serve::EventForm::lists : serve::EventForm::maps;
+    events = RL_TRY(serve::KvEvents::open({serve.kv_events, serve.kv_topic, form}));
+    return events;
+}
+
 // `devices`: of the replicas; empty where there are none.
 Result<Schedulers> open_schedulers(const ServeOptions& serve, LoadedModel& loaded,
-                                   const std::vector<std::string>& devices) {
+                                   const std::vector<std::string>& devices,
+                                   std::unique_ptr<serve::KvEvents> events) {
     Schedulers made;
+    made.events = std::move(events);
+    std::function<void(std::vector<serve::HeldBlocks::Change>, uint32_t)> tell;
+    if (made.events)
+        tell = [to = made.events.get()](std::vector<serve::HeldBlocks::Change> changes, uint32_t replica) {
+            to->publish(std::move(changes), replica);
+        };
     if (!devices.empty()) {
-        made.replicas = RL_TRY(serve::ReplicaSet::open(loaded, {devices, serve.model, serve.scheduler}));
+        made.replicas =
+            RL_TRY(serve::ReplicaSet::open(loaded, {devices, serve.model, serve.scheduler, tell}));
         return made;
     }
-    made.one = RL_TRY(serve::Scheduler::create(loaded, serve.model, serve.scheduler));
+    serve::SchedulerOptions options = serve.scheduler;
+    if (tell)
+        options.held = std::make_shared<serve::HeldBlocks>(
+            [tell](std::vector<serve::HeldBlocks::Change> changes) { tell(std::move(changes), 0); });
+    made.one = RL_TRY(serve::Scheduler::create(loaded, serve.model, options));
     made.of_one.emplace(*made.one);
     return made;
 }
@@ -126,6 +148,7 @@ Result<int> serve_model(ServeOptions& serve, const Options& options) {
         devices = RL_TRY(serve::replica_devices(serve.model.device, serve.replicas));
         serve.model.device = devices.front();
     }
+    std::unique_ptr<serve::KvEvents> events = RL_TRY(kv_events(serve));
     // The server writes to the file until it has ended.
     const std::unique_ptr<serve::AccessLog> log = RL_TRY(access_log(serve));
     const std::unique_ptr<serve::ApiServer> server =
@@ -146,7 +169,7 @@ Result<int> serve_model(ServeOptions& serve, const Options& options) {
     serve.scheduler.context = context;
     // With all the context that fits there is room for one request as long as that.
     if (serve.model.context == 0 && serve.scheduler.cache_tokens == 0) serve.scheduler.cache_tokens = context;
-    Schedulers schedulers = RL_TRY(open_schedulers(serve, loaded, devices));
+    Schedulers schedulers = RL_TRY(open_schedulers(serve, loaded, devices, std::move(events)));
     server->open(served_model(serve, model, context), schedulers.answers(), request_threads());
     say(fmt::format("{} answers at {}: {}{} requests at a time, {} tokens each", model_name(serve, model),
                     server->address(),

@@ -69,6 +69,15 @@ void add_server_options(Options& options, ServeOptions& serve) {
                      serve.scheduler.cache_folder.most_bytes = RL_TRY(parse_bytes(text));
                      return {};
                  });
+    options.name(
+        "--kv-events", "ENDPOINT",
+        "tell routers by ZeroMQ which beginnings of prompts the caches hold, as vLLM does: tcp://*:5557 "
+        "waits for them, tcp://HOST:5557 connects to one",
+        serve.kv_events);
+    options.name("--kv-events-topic", "TEXT", "the topic of these messages (default: none)", serve.kv_topic);
+    options.choice("--kv-events-form", {"maps", "lists"},
+                   "events are maps of msgpack, or lists that begin with their type (default: maps)",
+                   [&serve](size_t index) { serve.kv_lists = index == 1; });
     options.name("--log-file", "FILE",
                  "a line for each request is appended to this file: time, id, peer, method, path, status, "
                  "bytes, seconds, tokens of the prompt and of the answer. SIGHUP opens it again",
@@ -160,6 +169,9 @@ Status settle_serve(ServeOptions& serve) {
 Status check_together(const ServeOptions& serve, const Options& options) {
     if (options.given("--cache-size") && serve.scheduler.cache_folder.path.empty())
         return error("--cache-size says how much --cache-dir DIR may hold: give both");
+    if (serve.kv_events.empty())
+        for (const char* name : {"--kv-events-topic", "--kv-events-form"})
+            if (options.given(name)) return error("{} is about --kv-events ENDPOINT: give both", name);
     if (serve.models.empty()) {
         for (const char* name : {"--models-max", "--idle-unload"})
             if (options.given(name))
@@ -169,9 +181,10 @@ Status check_together(const ServeOptions& serve, const Options& options) {
     if (!serve.model.model.empty() || serve.model.remote)
         return error("--models {} offers several models, and one is named beside it: leave one out",
                      serve.models);
-    if (options.given("--replicas"))
-        return error("--replicas is for a server of one model, and --models {} has several: leave one out",
-                     serve.models);
+    for (const char* name : {"--replicas", "--kv-events"})
+        if (options.given(name))
+            return error("{} is for a server of one model, and --models {} has several: leave one out", name,
+                         serve.models);
     if (!serve.alias.empty())
         return error("--alias {} names one model, and --models {} has several: leave one out", serve.alias,
                      serve.models);

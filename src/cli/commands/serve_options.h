@@ -21,6 +21,8 @@ struct ServeOptions {
     std::string alias;
     serve::SchedulerOptions scheduler;
     uint32_t replicas = 1;
+    std::string kv_events, kv_topic;  // an endpoint of ZeroMQ; empty: nobody is told
+    bool kv_lists = false;            // events are lists in place of maps
     int64_t drain_seconds = 30;
     int64_t body_mib = 64, all_bodies_mib = 1024;
     size_t reasoning_fields = 0;
