@@ -8,13 +8,14 @@ set(RL_TEST_TURN 0 CACHE STRING "which share of the cases of long tests ctest ru
 # Programs that are given an empty cache folder still find shaders that another test had Mesa compile for the CPU.
 set(RL_TEST_ENVIRONMENT "MESA_SHADER_CACHE_DIR=${CMAKE_BINARY_DIR}/mesa-cache")
 
-# rl_test_room([PROGRAM] [APART] [LIBRARIES...] [HIP test...])
+# rl_test_room([PROGRAM] [APART] [LIGHT] [LIBRARIES...] [HIP test...])
 #   PROGRAM    the tests start build/redline
 #   APART      files are compiled one by one: they use names of several namespaces
+#   LIGHT      the tests compute little beside those: they are compiled without optimisation, in half of the time
 #   LIBRARIES  the rooms that they look into, with all below those
 #   HIP        tests that see the device of HIP's double
 function(rl_test_room)
-  cmake_parse_arguments(PARSE_ARGV 0 room "PROGRAM;APART" "" "LIBRARIES;HIP")
+  cmake_parse_arguments(PARSE_ARGV 0 room "PROGRAM;APART;LIGHT" "" "LIBRARIES;HIP")
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   file(GLOB files CONFIGURE_DEPENDS *_test.cpp)
   if(RL_TEST_FILES)
@@ -27,7 +28,13 @@ function(rl_test_room)
   set(program ${folder}_tests)
   add_executable(${program} ${files})
   target_link_libraries(${program} PRIVATE rl_test_main ${room_LIBRARIES})
-  target_precompile_headers(${program} REUSE_FROM rl_test_headers)
+  target_compile_options(${program} PRIVATE ${RL_TEST_OPTIONS})
+  if(room_LIGHT AND NOT RL_SANITIZE)
+    target_compile_options(${program} PRIVATE -O0)
+    target_precompile_headers(${program} REUSE_FROM rl_light_test_headers)
+  else()
+    target_precompile_headers(${program} REUSE_FROM rl_test_headers)
+  endif()
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(NOT room_APART)
     set_target_properties(${program} PROPERTIES UNITY_BUILD ${RL_UNITY} UNITY_BUILD_BATCH_SIZE 4)
