@@ -14,12 +14,7 @@ namespace cpu {
 
 namespace {
 
-constexpr uint64_t kLine = 64;
 constexpr uint64_t kReadChunk = uint64_t(2) << 20;  // bytes read and repacked at a time, per thread
-
-uint64_t aligned(uint64_t bytes) {
-    return (bytes + kLine - 1) / kLine * kLine;
-}
 
 // A piece of loading: some panels of one expert of one weight, or a whole vector.
 struct LoadItem {

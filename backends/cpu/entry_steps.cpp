@@ -83,10 +83,6 @@ private:
     BlockPool op_;
 };
 
-uint64_t aligned(uint64_t bytes) {
-    return (bytes + 63) / 64 * 64;
-}
-
 // What a row sees is gathered, and attended to as if it were a cache of its own. Units are rows, or parts of
 // what few rows see.
 class EntryAttentionKernel : public CpuKernel {

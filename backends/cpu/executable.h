@@ -6,7 +6,21 @@
 #include "region.h"
 #include "threads.h"
 
+#include <algorithm>
+
 namespace redline::cpu {
+
+constexpr uint64_t kLine = 64;
+
+inline uint64_t aligned(uint64_t bytes) {
+    return (bytes + kLine - 1) / kLine * kLine;
+}
+
+// Prepared activations at most, over few rows and many (kernels may prepare them differently).
+inline uint64_t activation_bytes(Isa isa, const Format& format, size_t cols, size_t max_rows) {
+    const uint64_t few = linear_kernel(isa, format, 1).activation_bytes(cols);
+    return std::max<uint64_t>(few, linear_kernel(isa, format, max_rows).activation_bytes(cols));
+}
 
 // A weight as placed: a packed matrix (one per expert, expert_bytes apart) or a vector of floats.
 struct PlacedWeight {

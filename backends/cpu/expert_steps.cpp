@@ -12,15 +12,6 @@ namespace redline::cpu {
 
 namespace {
 
-uint64_t aligned(uint64_t bytes) {
-    return (bytes + 63) / 64 * 64;
-}
-
-uint64_t activation_bytes(Isa isa, const Format& format, size_t cols, size_t max_rows) {
-    const uint64_t few = linear_kernel(isa, format, 1).activation_bytes(cols);
-    return std::max<uint64_t>(few, linear_kernel(isa, format, max_rows).activation_bytes(cols));
-}
-
 // ---- Route ----
 
 class RouteKernel : public CpuKernel {

@@ -6,22 +6,6 @@
 
 namespace redline::cpu {
 
-namespace {
-
-constexpr uint64_t kLine = 64;
-
-uint64_t aligned(uint64_t bytes) {
-    return (bytes + kLine - 1) / kLine * kLine;
-}
-
-// Prepared activations at most, over few rows and many (kernels may prepare them differently).
-uint64_t activation_bytes(Isa isa, const Format& format, size_t cols, size_t max_rows) {
-    const uint64_t few = linear_kernel(isa, format, 1).activation_bytes(cols);
-    return std::max<uint64_t>(few, linear_kernel(isa, format, max_rows).activation_bytes(cols));
-}
-
-}  // namespace
-
 bool alike_products(Isa isa, const Format& format) {
     return linear_kernel(isa, format, 1).alike && linear_kernel(isa, format, kAlikeRows).alike;
 }
