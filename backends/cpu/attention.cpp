@@ -78,13 +78,13 @@ size_t attend_scratch_bytes(uint32_t rows, uint32_t group, uint32_t head_dim) {
 }
 
 const AttentionKernels& attention_kernels(Isa isa) {
-#if defined(__x86_64__)
-    if (isa >= Isa::amx) return kAttentionAmx;
-    if (isa == Isa::avx512) return kAttentionAvx512;
-    if (isa == Isa::avx2) return kAttentionAvx2;
-#else
+    if constexpr (RL_CPU_AMX)
+        if (isa >= Isa::amx) return kAttentionAmx;
+    if constexpr (RL_CPU_AVX512)
+        if (isa == Isa::avx512) return kAttentionAvx512;
+    if constexpr (RL_CPU_AVX2)
+        if (isa == Isa::avx2) return kAttentionAvx2;
     (void)isa;
-#endif
     return kAttentionPortable;
 }
 

@@ -10,12 +10,11 @@ constexpr BlockKeyKernels kBlockKeysPortable{widen_halves, score_keys};
 }  // namespace
 
 const BlockKeyKernels& block_key_kernels(Isa isa) {
-#if defined(__x86_64__)
-    if (isa >= Isa::avx512) return kBlockKeysAvx512;
-    if (isa == Isa::avx2) return kBlockKeysAvx2;
-#else
+    if constexpr (RL_CPU_AVX512)
+        if (isa >= Isa::avx512) return kBlockKeysAvx512;
+    if constexpr (RL_CPU_AVX2)
+        if (isa == Isa::avx2) return kBlockKeysAvx2;
     (void)isa;
-#endif
     return kBlockKeysPortable;
 }
 

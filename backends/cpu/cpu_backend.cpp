@@ -234,8 +234,17 @@ double CpuBackend::measure_read_bandwidth() {
 
 }  // namespace cpu
 
+// A build for the CPU of one machine that runs on another.
+static Error no_kernels() {
+    return error(
+        "this build has no kernels for this CPU, whose level is {}: it was made for {}; "
+        "tools/build release -DRL_CPU_LEVELS=all makes one for all CPUs",
+        cpu::isa_name(cpu::best_isa()), RL_CPU_LEVELS);
+}
+
 static Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) {
     cpu::Isa isa = cpu::best_isa();
+    if (!cpu::has_isa(isa)) return no_kernels();
     if (!options.level.empty()) {
         const cpu::Isa* wanted = nullptr;
         std::string known;
@@ -244,9 +253,10 @@ static Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) 
             known += fmt::format("{}{}", known.empty() ? "" : ", ", cpu::isa_name(level));
         }
         if (!wanted) return error("no CPU level is called {}; these are: {}", options.level, known);
-        if (*wanted > isa)
-            return error("this CPU does not have level {}; its best is {}", options.level,
-                         cpu::isa_name(isa));
+        if (!cpu::has_isa(*wanted))
+            return error(
+                "this CPU does not have level {}, or this build, which has {}, does not; the best is {}",
+                options.level, RL_CPU_LEVELS, cpu::isa_name(isa));
         isa = *wanted;
     }
     if (options.threads > cpu::Team::kMostThreads)
@@ -265,9 +275,10 @@ static Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) 
 }
 
 static Result<std::vector<DeviceListing>> list_cpu() {
+    if (!cpu::has_isa(cpu::best_isa())) return no_kernels();
     std::string levels;
     for (const cpu::Isa& level : cpu::kIsaLevels)
-        if (level <= cpu::best_isa())
+        if (cpu::has_isa(level))
             levels += fmt::format("{}{}", levels.empty() ? "" : ", ", cpu::isa_name(level));
     DeviceListing listing{"cpu", cpu::cpu_model_name(), true, "", {}};
     listing.facts = {{"levels", levels},

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <iterator>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -77,6 +78,12 @@ bool detect_byte_permutes() {
     return has(cpuid(7, 0).ecx, {1});  // AVX512-VBMI
 }
 
+// The highest level that this machine and its operating system have.
+Isa machine_isa() {
+    static const Isa isa = detect();
+    return isa;
+}
+
 // "AuthenticAMD", or the same cores as "HygonGenuine".
 bool made_by_amd() {
     const Leaf leaf = cpuid(0, 0);
@@ -88,13 +95,8 @@ bool made_by_amd() {
 
 }  // namespace
 
-Isa best_isa() {
-    static const Isa isa = detect();
-    return isa;
-}
-
 bool has_byte_permutes() {
-    static const bool has_them = best_isa() >= Isa::avx512 && detect_byte_permutes();
+    static const bool has_them = machine_isa() >= Isa::avx512 && detect_byte_permutes();
     return has_them;
 }
 
@@ -106,17 +108,41 @@ bool made_by_amd() {
     return false;
 }
 
-}  // namespace
-
-Isa best_isa() {
+Isa machine_isa() {
     return Isa::portable;
 }
+
+}  // namespace
 
 bool has_byte_permutes() {
     return false;
 }
 
 #endif
+
+static bool is_built(Isa isa) {
+    switch (isa) {
+        case Isa::portable:
+            return RL_CPU_PORTABLE;
+        case Isa::avx2:
+            return RL_CPU_AVX2;
+        case Isa::avx512:
+            return RL_CPU_AVX512 && (RL_CPU_AVX2 || has_byte_permutes());
+        case Isa::amx:
+            return RL_CPU_AMX;
+    }
+    return false;
+}
+
+bool has_isa(Isa isa) {
+    return isa <= machine_isa() && is_built(isa);
+}
+
+Isa best_isa() {
+    for (size_t i = std::size(kIsaLevels); i-- > 0;)
+        if (has_isa(kIsaLevels[i])) return kIsaLevels[i];
+    return machine_isa();
+}
 
 static std::atomic<bool>& side_by_side() {
     static std::atomic<bool> value{!made_by_amd()};

@@ -14,7 +14,9 @@ namespace redline::cpu {
 enum class Isa : uint8_t { portable, avx2, avx512, amx };  // avx512 includes VNNI; amx includes avx512
 constexpr Isa kIsaLevels[] = {Isa::portable, Isa::avx2, Isa::avx512, Isa::amx};
 const char* isa_name(Isa isa);
-// The highest level that this machine and this build have.
+// True for a level that this machine has, and whose CPUs this build has all kernels for.
+bool has_isa(Isa isa);
+// The highest such level; where a build for other CPUs has none, the machine's.
 Isa best_isa();
 
 // ---- Matrix times vectors ----

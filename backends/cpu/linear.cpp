@@ -24,13 +24,16 @@ std::byte* kernel_scratch(size_t bytes) {
 const LinearKernel& linear_kernel(Isa isa, const Format& format, size_t x_rows) {
     const uint32_t id = format.gguf_id;
     const LinearKernel* kernel = nullptr;
-#if defined(__x86_64__)
-    if (isa >= Isa::amx) kernel = linear_kernel_amx(id, x_rows);
-    if (!kernel && isa >= Isa::avx512) kernel = linear_kernel_avx512(id);
-    if (!kernel && isa >= Isa::avx2) kernel = linear_kernel_avx2(id);
-#endif
+    // Declared, but not compiled where the build leaves the level out.
+    if constexpr (RL_CPU_AMX)
+        if (isa >= Isa::amx) kernel = linear_kernel_amx(id, x_rows);
+    if constexpr (RL_CPU_AVX512)
+        if (!kernel && isa >= Isa::avx512) kernel = linear_kernel_avx512(id);
+    if constexpr (RL_CPU_AVX2)
+        if (!kernel && isa >= Isa::avx2) kernel = linear_kernel_avx2(id);
+    if constexpr (RL_CPU_PORTABLE)
+        if (!kernel) kernel = linear_kernel_portable(id);
     (void)isa, (void)x_rows;
-    if (!kernel) kernel = linear_kernel_portable(id);
     RL_CHECK(kernel, "no matrix kernel for {}", format.name);
     return *kernel;
 }

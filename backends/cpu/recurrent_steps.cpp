@@ -12,32 +12,29 @@
 namespace redline::cpu {
 
 DeltaKernel delta_kernel(Isa isa) {
-#if defined(__x86_64__)
-    if (isa >= Isa::avx512) return delta_avx512;
-    if (isa == Isa::avx2) return delta_avx2;
-#else
+    if constexpr (RL_CPU_AVX512)
+        if (isa >= Isa::avx512) return delta_avx512;
+    if constexpr (RL_CPU_AVX2)
+        if (isa == Isa::avx2) return delta_avx2;
     (void)isa;
-#endif
     return delta;
 }
 
 DeltaChunkKernel delta_chunk_kernel(Isa isa) {
-#if defined(__x86_64__)
-    if (isa >= Isa::avx512) return delta_chunk_avx512;
-    if (isa == Isa::avx2) return delta_chunk_avx2;
-#else
+    if constexpr (RL_CPU_AVX512)
+        if (isa >= Isa::avx512) return delta_chunk_avx512;
+    if constexpr (RL_CPU_AVX2)
+        if (isa == Isa::avx2) return delta_chunk_avx2;
     (void)isa;
-#endif
     return delta_chunk;
 }
 
 ScanKernel scan_kernel(Isa isa) {
-#if defined(__x86_64__)
-    if (isa >= Isa::avx512) return scan_avx512;
-    if (isa == Isa::avx2) return scan_avx2;
-#else
+    if constexpr (RL_CPU_AVX512)
+        if (isa >= Isa::avx512) return scan_avx512;
+    if constexpr (RL_CPU_AVX2)
+        if (isa == Isa::avx2) return scan_avx2;
     (void)isa;
-#endif
     return scan;
 }
 

@@ -11,12 +11,11 @@ constexpr VectorKernels kVectorPortable{rms_norm, act_mul, add, add_scaled, scal
 }  // namespace
 
 const VectorKernels& vector_kernels(Isa isa) {
-#if defined(__x86_64__)
-    if (isa >= Isa::avx512) return kVectorAvx512;
-    if (isa == Isa::avx2) return kVectorAvx2;
-#else
+    if constexpr (RL_CPU_AVX512)
+        if (isa >= Isa::avx512) return kVectorAvx512;
+    if constexpr (RL_CPU_AVX2)
+        if (isa == Isa::avx2) return kVectorAvx2;
     (void)isa;
-#endif
     return kVectorPortable;
 }
 

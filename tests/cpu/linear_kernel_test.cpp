@@ -33,7 +33,7 @@ enum class Inputs { random, full_scale, alternating, spikes, wide, subnormal, ze
 std::vector<Isa> levels() {
     std::vector<Isa> out;
     for (const Isa isa : kIsaLevels)
-        if (isa <= best_isa()) out.push_back(isa);
+        if (has_isa(isa)) out.push_back(isa);
     return out;
 }
 

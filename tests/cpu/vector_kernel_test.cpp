@@ -25,7 +25,7 @@ const size_t kSizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100, 255, 256, 2
 std::vector<Isa> levels() {
     std::vector<Isa> found;
     for (const Isa isa : kIsaLevels)
-        if (isa <= best_isa()) found.push_back(isa);
+        if (has_isa(isa)) found.push_back(isa);
     return found;
 }
 

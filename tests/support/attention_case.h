@@ -24,7 +24,7 @@ inline constexpr float kInf = std::numeric_limits<float>::infinity();
 inline std::vector<Isa> levels() {
     std::vector<Isa> found;
     for (const Isa isa : kIsaLevels)
-        if (isa <= best_isa()) found.push_back(isa);
+        if (has_isa(isa)) found.push_back(isa);
     return found;
 }
 

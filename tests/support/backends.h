@@ -86,7 +86,7 @@ inline Backends all_test_backends(bool guarded = true) {
     };
     if (wanted("cpu")) {
         for (const cpu::Isa isa : cpu::kIsaLevels)
-            if (isa <= cpu::best_isa()) add_cpu(2, cpu::isa_name(isa));
+            if (cpu::has_isa(isa)) add_cpu(2, cpu::isa_name(isa));
         // More threads than one, and not a divisor of most sizes.
         add_cpu(1, "");
         add_cpu(3, "");

@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
         std::erase_if(formats, [](const Format* f) { return panel_fields(f->gguf_id).empty(); });
         for (const Format* format : formats)
             for (const Isa isa : kIsaLevels) {
-                if (isa > best_isa()) continue;
+                if (!has_isa(isa)) continue;
                 if (given.count("isa")) {
                     const auto wanted = given["isa"].as<std::vector<std::string>>();
                     if (std::find(wanted.begin(), wanted.end(), isa_name(isa)) == wanted.end()) continue;
