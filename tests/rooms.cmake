@@ -3,6 +3,7 @@
 
 set(RL_TEST_FILES "" CACHE STRING "the tests that are built, by name: op_test;session_test; empty: all of them")
 set(RL_TEST_QUIET "" CACHE STRING "backends in which nothing changed: they take half as many cases (tools/test-shares)")
+set(RL_TEST_PART 1 CACHE STRING "by how much shares of long tests are smaller than theirs: 2 where tools/test --quick runs them")
 set(RL_TEST_TURN 0 CACHE STRING "which share of the cases of long tests ctest runs: any number; tools/test counts days")
 
 # Programs that are given an empty cache folder still find shaders that another test had Mesa compile for the CPU.
