@@ -134,7 +134,6 @@ TEST_CASE("vulkan: attention to latents is as exact however many splits are used
         }
     }
 }
-#endif
 
 TEST_CASE("vulkan: tiles of products are cut until half of the processors have one, and no further") {
     struct Want {
@@ -159,3 +158,4 @@ TEST_CASE("vulkan: tiles of products are cut until half of the processors have o
     CHECK(kept.tile_tokens == 128);
     CHECK(kept.tile_rows == 64);
 }
+#endif
