@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include "engine/step_rows.h"
 #include "memory/budget.h"
 #include "plan/alike_rows.h"
 
@@ -38,7 +39,10 @@ CacheSizing sizing(const EngineOptions& options) {
     // A sequence has its current states and snapshots, and in a step the states that this writes: those
     // behind its drafts, too.
     const uint32_t all = options.sequences + options.kept;
-    const uint32_t states = all * (1 + options.snapshots) + options.sequences + options.drafts;
+    // So has each further step in flight, of a place more.
+    const size_t places = std::max<size_t>(1, backends_of(options.placements).size());
+    const uint32_t states =
+        all * (1 + options.snapshots) + options.sequences + options.drafts + uint32_t(places - 1);
     return {options.context, options.batch, options.cache, all, options.pages, states, options.alike_rows};
 }
 
@@ -229,10 +233,14 @@ Result<Executable*> Engine::executable(uint32_t rows) {
     if (slot) return slot.get();
     if (places_) {
         const uint32_t most = single ? 1 : options_.batch, outputs = std::min(most, options_.outputs);
-        slot = single || options_.stream_rows == 0
-                   ? RL_TRY(places_->record(most, outputs, options_.record, options_.fuse))
-                   : RL_TRY(places_->record_streamed(most, outputs, options_.record, stream_watch_,
-                                                     options_.fuse));
+        if (!single && options_.stream_rows > 0) {
+            slot = RL_TRY(
+                places_->record_streamed(most, outputs, options_.record, stream_watch_, options_.fuse));
+            return slot.get();
+        }
+        auto pipeline = RL_TRY(places_->record(most, outputs, options_.record, options_.fuse));
+        if (!single) pipeline_ = pipeline.get();
+        slot = std::move(pipeline);
         return slot.get();
     }
     const Plan plan = RL_TRY(plan_of(*model_, options_, single ? 1 : options_.batch));
@@ -269,6 +277,7 @@ void Engine::close() {
 
 void Engine::release() {
     single_.reset();
+    pipeline_ = nullptr;
     many_.reset();
     head_single_.reset();
     head_many_.reset();
@@ -415,29 +424,6 @@ Status Engine::try_step(std::span<const Feed> feeds, const Wanted& wanted) {
     return run(feeds, wanted);
 }
 
-namespace {
-
-// The rows of the feeds, with their pages and outputs.
-struct Rows {
-    std::vector<Token> tokens;
-    std::vector<Row> rows;
-    std::vector<uint32_t> outputs;
-    std::vector<std::span<const uint32_t>> pages;
-    std::vector<float> lookups;
-
-    void add(const Sequence& sequence, std::span<const uint32_t> list, std::span<const Token> next,
-             uint32_t wanted) {
-        for (size_t i = 0; i < next.size(); ++i) {
-            if (i + wanted >= next.size()) outputs.push_back(uint32_t(rows.size()));
-            rows.push_back({uint32_t(pages.size()), uint32_t(sequence.position() + i)});
-        }
-        tokens.insert(tokens.end(), next.begin(), next.end());
-        pages.push_back(list);
-    }
-};
-
-}  // namespace
-
 Status Engine::look_up(std::span<const Feed> feeds, std::vector<float>& out) const {
     for (const Feed& feed : feeds) {
         // The tokens before the feed that its first table rows depend on.
@@ -454,7 +440,7 @@ Status Engine::look_up(std::span<const Feed> feeds, std::vector<float>& out) con
 // The best logits are requested only where the executable can pick them.
 Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
     RL_TRY(give_pages(feeds));
-    Rows rows;
+    StepRows rows;
     for (const Feed& feed : feeds)
         rows.add(*feed.sequence, feed.sequence->pages_, feed.tokens,
                  feed.outputs > 0 ? feed.outputs : wanted.outputs);
@@ -486,9 +472,12 @@ Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
     return {};
 }
 
-// Reads a feed in chunks of the batch size.
+// Reads a feed in chunks of the batch size. A step finds the loss of a device once more, and is rescued.
 Status Engine::feed_alone(const Feed& feed, const std::atomic<bool>* cancel) {
-    for (std::span<const Token> rest = feed.tokens; !rest.empty();) {
+    const uint64_t end = feed.sequence->position() + feed.tokens.size();
+    const Status flown = feed_in_flight(feed, cancel);
+    if (!flown && (!rescue_ || !lost())) return flown;
+    for (auto rest = feed.tokens.last(end - feed.sequence->position()); !rest.empty();) {
         const Feed chunk{feed.sequence, rest.first(std::min<size_t>(rest.size(), options_.batch))};
         RL_TRY(step({&chunk, 1}, {.cancel = cancel}));
         rest = rest.subspan(chunk.tokens.size());

@@ -5,6 +5,8 @@
 #include "engine/sequence.h"
 #include "places/pipeline.h"
 
+#include <deque>
+
 namespace redline {
 
 struct EngineOptions {
@@ -74,7 +76,7 @@ struct Feed {
 // and closing takes Model::turns().
 class Engine {
 public:
-    ~Engine() { close(); }
+    ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
@@ -86,6 +88,8 @@ public:
     const MemoryNeed& memory() const { return memory_; }
     // The device that computes the logits.
     const DeviceInfo& device() const;
+    // At how many places the plan runs. feed() has as many chunks of a long prompt computed at a time.
+    size_t places() const { return std::max<size_t>(1, backends_of(options_.placements).size()); }
     // True where parts of prompts cost no more in a step with rows of other sequences than alone.
     bool mixes();
 
@@ -179,8 +183,16 @@ private:
     const CachePool::Pages* scarcest() const;
     Status copy_page(Cache cache, uint32_t from, uint32_t to);
     Status feed_alone(const Feed& feed, const std::atomic<bool>* cancel);
+    // Steps of several places, each of which works on another one: see in_flight.cpp.
+    Result<bool> flies(const Feed& feed);
+    Status feed_in_flight(const Feed& feed, const std::atomic<bool>* cancel);
+    Status begin(const Feed& chunk, const Wanted& wanted);
+    Status finish();
+    void take_back_begun();
     // The caches of the text's layers, which files hold.
     std::span<const CacheInfo> text_caches() const { return pool_->caches().first(text_caches_); }
+
+    struct Begun;
 
     // The MTP head: see head.cpp.
     struct HeadRows;
@@ -206,6 +218,8 @@ private:
     uint64_t opened_ = 1;                                  // how many times the caches were opened
     std::unique_ptr<Executable> single_;                   // one row
     std::unique_ptr<Executable> many_;                     // options_.batch rows
+    Pipeline* pipeline_ = nullptr;                         // many_, where several of its steps can be run
+    std::deque<std::unique_ptr<Begun>> begun_;             // steps in flight, the first first
     const Model* head_ = nullptr;                          // whose MTP head guesses
     size_t text_caches_ = 0;                               // the first ones; behind them are the head's
     std::unique_ptr<Executable> head_single_, head_many_;  // likewise

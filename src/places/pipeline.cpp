@@ -1,10 +1,12 @@
 #include "places/pipeline.h"
 
+#include "places/flights.h"
 #include "places/streamed_places.h"
 #include "plan/stored_weights.h"
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace redline {
 
@@ -18,38 +20,42 @@ Pipeline::Pipeline(std::vector<Part> parts) : parts_(std::move(parts)), kept_(pa
             }
             if (kept) kept_[part].push_back(left);
         }
+    std::set<size_t> places;
+    for (const Part& part : parts_) places.insert(part.place);
+    places_ = places.size();
 }
+
+Pipeline::~Pipeline() = default;
 
 bool Pipeline::hands_on(size_t part) const {
     return parts_[part].leaves == parts_[part + 1].takes;
 }
 
-std::span<const float> Pipeline::input_of(size_t part, size_t rows) {
+std::span<const float> Pipeline::gathered(size_t part, size_t rows, Rows& kept) const {
     const std::vector<Crossing>& takes = parts_[part].takes;
-    if (hands_on(part - 1)) return parts_[part - 1].executable->output();
-    if (takes.size() == 1) return rows_[takes[0].slot.index];
+    if (takes.size() == 1) return kept.of_slots[takes[0].slot.index];
     size_t width = 0, at = 0;
     for (const Crossing& taken : takes) width += taken.width;
-    input_.resize(rows * width);
+    kept.input.resize(rows * width);
     for (const Crossing& taken : takes) {
-        const std::vector<float>& from = rows_[taken.slot.index];
+        const std::vector<float>& from = kept.of_slots[taken.slot.index];
         for (size_t row = 0; row < rows; ++row)
-            std::copy_n(&from[row * taken.width], taken.width, &input_[row * width + at]);
+            std::copy_n(&from[row * taken.width], taken.width, &kept.input[row * width + at]);
         at += taken.width;
     }
-    return input_;
+    return kept.input;
 }
 
-void Pipeline::keep_output_of(size_t part, size_t rows) {
+void Pipeline::keep_output_of(size_t part, size_t rows, bool all, Rows& to) const {
     const std::span<const float> output = parts_[part].executable->output();
     const size_t width = output.size() / rows;
     size_t at = 0;
     for (const Crossing& left : parts_[part].leaves) {
-        if (std::ranges::count(kept_[part], left) > 0) {
-            std::vector<float>& to = rows_[left.slot.index];
-            to.resize(rows * left.width);
+        if (all || std::ranges::count(kept_[part], left) > 0) {
+            std::vector<float>& slot = to.of_slots[left.slot.index];
+            slot.resize(rows * left.width);
             for (size_t row = 0; row < rows; ++row)
-                std::copy_n(&output[row * width + at], left.width, &to[row * left.width]);
+                std::copy_n(&output[row * width + at], left.width, &slot[row * left.width]);
         }
         at += left.width;
     }
@@ -62,14 +68,19 @@ Status Pipeline::run_parts(const StepParams& params, const RunPart& run) {
     StepParams inner = params;
     inner.outputs = all;
     inner.best = inner.best_among = 0;
+    const auto input_of = [&](size_t part) {
+        return hands_on(part - 1) ? parts_[part - 1].executable->output() : gathered(part, rows, rows_);
+    };
     for (size_t part = 0; part + 1 < parts_.size(); ++part) {
-        if (part > 0) inner.input = input_of(part, rows);
+        if (part > 0) inner.input = input_of(part);
         RL_TRY(run(*parts_[part].executable, inner));
-        keep_output_of(part, rows);
+        keep_output_of(part, rows, false, rows_);
     }
     StepParams last = params;
-    if (parts_.size() > 1) last.input = input_of(parts_.size() - 1, rows);
-    return run(*parts_.back().executable, last);
+    if (parts_.size() > 1) last.input = input_of(parts_.size() - 1);
+    RL_TRY(run(*parts_.back().executable, last));
+    flew_ = false;
+    return {};
 }
 
 Status Pipeline::run(const StepParams& params) {
@@ -174,6 +185,14 @@ static uint64_t file_bytes(const PlanPart& part) {
     return sum;
 }
 
+// Names the place of an error, where there are several.
+static Error at_place(const Backend& backend, size_t place, size_t places, Error problem) {
+    if (places > 1)
+        problem.message =
+            fmt::format("{} (place {} of {}): {}", backend.device().name, place + 1, places, problem.message);
+    return problem;
+}
+
 Result<Places> Places::load(const Model& model, const CacheSizing& sizing,
                             std::span<const Placement> placements, const Progress& progress) {
     Places made = RL_TRY(empty(model, sizing, placements));
@@ -185,7 +204,9 @@ Result<Places> Places::load(const Model& model, const CacheSizing& sizing,
             if (progress) progress(before + done, all);
         };
         Place& place = made.places_[i];
-        place.weights = RL_TRY(model.load_some(by_place[i].weights, *place.backend, report));
+        auto loaded = model.load_some(by_place[i].weights, *place.backend, report);
+        if (!loaded) return at_place(*place.backend, i, by_place.size(), loaded.error());
+        place.weights = std::move(loaded.value());
         before += file_bytes(by_place[i]);
     }
     return made;
@@ -264,7 +285,9 @@ Result<std::unique_ptr<CacheStore>> Places::make_caches() {
     std::vector<std::unique_ptr<CacheStore>> stores;
     std::vector<PartCaches::Home> homes;
     for (size_t i = 0; i < by_place.size(); ++i) {
-        stores.push_back(RL_TRY(places_[i].backend->make_caches(by_place[i].plan.caches)));
+        auto made = places_[i].backend->make_caches(by_place[i].plan.caches);
+        if (!made) return at_place(*places_[i].backend, i, by_place.size(), made.error());
+        stores.push_back(std::move(made.value()));
         places_[i].caches = stores.back().get();
         for (size_t cache = 0; cache < by_place[i].caches.size(); ++cache) {
             const size_t whole = size_t(by_place[i].caches[cache].index);
@@ -315,15 +338,15 @@ Status Places::reload(std::span<const Placement> placements, const Progress& pro
     return loaded;
 }
 
-Result<Pipeline::Part> Places::pipeline_part(const PlanPart& part,
-                                             std::shared_ptr<Executable> executable) const {
+Result<Pipeline::Part> Places::pipeline_part(const PlanPart& part, std::shared_ptr<Executable> executable,
+                                             size_t place) const {
     const Plan whole = RL_TRY(model_->plan(1, 1, sizing_));
     const auto crossings = [&](const std::vector<Slot>& slots) {
         std::vector<Pipeline::Crossing> all;
         for (const Slot slot : slots) all.push_back({slot, whole.slot(slot).width});
         return all;
     };
-    return Pipeline::Part{std::move(executable), crossings(part.takes), crossings(part.leaves)};
+    return Pipeline::Part{std::move(executable), crossings(part.takes), crossings(part.leaves), place};
 }
 
 Result<std::vector<Pipeline::Part>> Places::record_parts(uint32_t rows, uint32_t outputs, Record mode,
@@ -337,21 +360,21 @@ Result<std::vector<Pipeline::Part>> Places::record_parts(uint32_t rows, uint32_t
             recorded.emplace_back();
             continue;
         }
-        recorded.push_back(
-            RL_TRY(place.backend->record_group(std::move(groups[i]), *place.weights, *place.caches, mode)));
+        auto made = place.backend->record_group(std::move(groups[i]), *place.weights, *place.caches, mode);
+        if (!made) return at_place(*place.backend, i, groups.size(), made.error());
+        recorded.push_back(std::move(made.value()));
     }
     std::vector<size_t> next(places_.size());
     std::vector<Pipeline::Part> in_order;
     for (size_t i = 0; i < parts.size(); ++i) {
         const size_t place = place_of_[i];
-        in_order.push_back(RL_TRY(pipeline_part(parts[i], std::move(recorded[place][next[place]++]))));
+        in_order.push_back(RL_TRY(pipeline_part(parts[i], std::move(recorded[place][next[place]++]), place)));
     }
     return in_order;
 }
 
-Result<std::unique_ptr<Executable>> Places::record(uint32_t rows, uint32_t outputs, Record mode, bool fuse) {
-    return std::unique_ptr<Executable>(
-        std::make_unique<Pipeline>(RL_TRY(record_parts(rows, outputs, mode, fuse))));
+Result<std::unique_ptr<Pipeline>> Places::record(uint32_t rows, uint32_t outputs, Record mode, bool fuse) {
+    return std::make_unique<Pipeline>(RL_TRY(record_parts(rows, outputs, mode, fuse)));
 }
 
 }  // namespace redline

@@ -7,6 +7,7 @@
 #include "plan/passes/cut.h"
 
 #include <map>
+#include <memory>
 
 namespace redline {
 
@@ -23,7 +24,8 @@ std::span<const Placement> with_steps(std::span<const Placement> placements);
 // The backends of placements, each once, in the order of their first steps.
 std::vector<Backend*> backends_of(std::span<const Placement> placements);
 
-// Runs parts one after another; all but the last output the rows of the whole step.
+// Runs parts one after another; all but the last output the rows of the whole step. Parts of several places
+// can work on several steps at a time.
 class Pipeline : public Executable {
 public:
     // A slot of the whole plan whose rows move from part to part.
@@ -35,31 +37,50 @@ public:
     struct Part {
         std::shared_ptr<Executable> executable;
         std::vector<Crossing> takes, leaves;  // see PlanPart
+        size_t place = 0;                     // of parts of one place one runs at a time
     };
     explicit Pipeline(std::vector<Part> parts);
+    ~Pipeline() override;
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
-    std::span<const float> output() const override { return parts_.back().executable->output(); }
+    std::span<const float> output() const override;
     uint32_t most_best() const override { return parts_.back().executable->most_best(); }
-    std::span<const Scored> best() const override { return parts_.back().executable->best(); }
+    std::span<const Scored> best() const override;
     bool mixes() const override {
         return std::all_of(parts_.begin(), parts_.end(),
                            [](const Part& part) { return part.executable->mixes(); });
     }
 
+    // The number of places: so many steps can be in flight, which are begun and not finished.
+    size_t places() const { return places_; }
+    // Begins a step that needs no output of those in flight. What `params` names stays until it is finished.
+    Status begin(const StepParams& params);
+    // Waits for the first step in flight, whose output() and best() stay until the next call. After an error
+    // no step is in flight any more.
+    Status finish();
+
 private:
     using RunPart = std::function<Status(Executable&, const StepParams&)>;
+    // Rows of a step that have left a part, by slot index, and those of the part that runs.
+    struct Rows {
+        std::map<int32_t, std::vector<float>> of_slots;
+        std::vector<float> input;
+    };
+    class Flights;
+
     Status run_parts(const StepParams& params, const RunPart& run);
-    // The input rows of a part, gathered from the outputs of parts before it.
-    std::span<const float> input_of(size_t part, size_t rows);
-    // Copies the outputs of a part that later parts need, unless the next part reads the output in place.
-    void keep_output_of(size_t part, size_t rows);
+    // The input rows of a part, from those that were kept.
+    std::span<const float> gathered(size_t part, size_t rows, Rows& from) const;
+    // Keeps the outputs of a part: all of them, or those alone that the next part cannot read in place.
+    void keep_output_of(size_t part, size_t rows, bool all, Rows& to) const;
     bool hands_on(size_t part) const;  // the next part reads the output in place
 
     std::vector<Part> parts_;
-    std::vector<std::vector<Crossing>> kept_;     // for each part: its outputs that are copied
-    std::map<int32_t, std::vector<float>> rows_;  // of the copied slots, by slot index
-    std::vector<float> input_;
+    size_t places_ = 1;
+    std::vector<std::vector<Crossing>> kept_;  // for each part: its outputs that are copied in run()
+    Rows rows_;                                // of run()
+    std::unique_ptr<Flights> flights_;         // null: no step was begun
+    bool flew_ = false;                        // the last step was in flight, and not one of run()
 };
 
 // A model's weights and caches on each backend where parts of its plan run. Must outlive the executables that
@@ -82,8 +103,7 @@ public:
     // Makes the caches of the whole plan, each where its layers are. At most one such store lives at a time.
     Result<std::unique_ptr<CacheStore>> make_caches();
     // Records steps of at most so many rows and outputs, which use the caches that were made last.
-    Result<std::unique_ptr<Executable>> record(uint32_t rows, uint32_t outputs, Record mode,
-                                               bool fuse = true);
+    Result<std::unique_ptr<Pipeline>> record(uint32_t rows, uint32_t outputs, Record mode, bool fuse = true);
     // Like record(), but in steps of many rows the CPU's weights are streamed through the device: see
     // places/stream.h. Where no weights can be, it is record(). measure() counts this when told `streamed`.
     // `watch` decides for each step whether weights are streamed.
@@ -112,7 +132,8 @@ private:
     Result<std::vector<Pipeline::Part>> record_parts(uint32_t rows, uint32_t outputs, Record mode, bool fuse);
     std::vector<Placement> placements() const;
     size_t place_of(const Backend& backend) const;
-    Result<Pipeline::Part> pipeline_part(const PlanPart& part, std::shared_ptr<Executable> executable) const;
+    Result<Pipeline::Part> pipeline_part(const PlanPart& part, std::shared_ptr<Executable> executable,
+                                         size_t place) const;
 
     friend class StreamedPlaces;
     // Adds what record_streamed() records and places in addition; returns the device through which weights

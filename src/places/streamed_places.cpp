@@ -107,7 +107,8 @@ Result<std::unique_ptr<Pipeline>> StreamedPlaces::record(Places& places,
             for (size_t i = 0; i < placements_.size(); ++i)
                 if (placements_[i].first == part.first) executable = plain[i].executable;
         }
-        in_order.push_back(RL_TRY(places.pipeline_part(part.plan, std::move(executable))));
+        const size_t place = part.place == Kind::cpu ? cpu_place_ : device_place_;
+        in_order.push_back(RL_TRY(places.pipeline_part(part.plan, std::move(executable), place)));
     }
     // Parts that both executables share must exchange the same slots in both.
     for (size_t i = 0; i < plan_.parts.size(); ++i)
