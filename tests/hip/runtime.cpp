@@ -3,7 +3,10 @@
 // loader checks them: for the device's target or its family's generic one, and for the wanted kernels.
 //   RL_HIP_DOUBLE_ARCH     target of the device, "gfx1151"; gfxhost, whose code objects are empty, when unset
 //   RL_HIP_DOUBLE_APU      1: integrated
-//   RL_HIP_DOUBLE_MEMORY   bytes of the device
+//   RL_HIP_DOUBLE_COUNT    number of devices, 1 when unset
+//   RL_HIP_DOUBLE_MEMORY   bytes of the device; of several "8589934592,1048576", of which the last is also
+//   that
+//                          of those behind it
 //   RL_HIP_DOUBLE_BROKEN   "gated": kernels with that in their names do nothing, as if compiled wrongly;
 //                          "hand": rows left in int8 are zeros, "slight": one code in eight is 8 off;
 //                          "pages": attention to pages does nothing; "tokens": products of more than 128
@@ -100,12 +103,24 @@ struct Stream {
     Graph* captured = nullptr;
 };
 
+int device_count() {
+    return std::stoi(setting("RL_HIP_DOUBLE_COUNT", "1"));
+}
+thread_local int current_device = 0;
+
+struct Allocation {
+    size_t bytes = 0;
+    int device = 0;
+};
 std::mutex allocations_mutex;
-std::map<void*, size_t> allocations;  // of device memory
-size_t allocated = 0;
+std::map<void*, Allocation> allocations;  // of device memory
+std::map<int, size_t> allocated;          // by device
 
 size_t device_bytes() {
-    return std::stoull(setting("RL_HIP_DOUBLE_MEMORY", "8589934592"));
+    std::istringstream in(setting("RL_HIP_DOUBLE_MEMORY", "8589934592"));
+    std::string bytes;
+    for (int device = 0; device <= current_device && std::getline(in, bytes, ',');) ++device;
+    return std::stoull(bytes);
 }
 
 // The number of launches since the start in which an argument word was not zero, by the size of the arguments
@@ -216,11 +231,13 @@ RL_EXPORT int hipRuntimeGetVersion(int* version) {
 }
 RL_EXPORT int hipGetDeviceCount(int* count) {
     RL_MAY_FAIL();
-    *count = 1;
+    *count = device_count();
     return 0;
 }
 RL_EXPORT int hipSetDevice(int device) {
-    return device == 0 ? 0 : 101;
+    if (device < 0 || device >= device_count()) return 101;
+    current_device = device;
+    return 0;
 }
 RL_EXPORT int hipDeviceGetName(char* name, int bytes, int) {
     std::strncpy(name, "gfx test double", size_t(bytes));
@@ -251,25 +268,26 @@ RL_EXPORT int hipDeviceGetPCIBusId(char*, int, int) {
 RL_EXPORT int hipMemGetInfo(size_t* free, size_t* total) {
     const std::lock_guard lock(allocations_mutex);
     *total = device_bytes();
-    *free = *total > allocated ? *total - allocated : 0;
+    const size_t used = allocated[current_device];
+    *free = *total > used ? *total - used : 0;
     return 0;
 }
 RL_EXPORT int hipMalloc(void** out, size_t bytes) {
     RL_MAY_FAIL();
     const std::lock_guard lock(allocations_mutex);
-    if (allocated + bytes > device_bytes()) return kOutOfMemory;
+    if (allocated[current_device] + bytes > device_bytes()) return kOutOfMemory;
     // Not zero: kernels must not count on it.
     *out = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
     std::memset(*out, 0xFF, bytes);
-    allocations[*out] = bytes;
-    allocated += bytes;
+    allocations[*out] = {bytes, current_device};
+    allocated[current_device] += bytes;
     return 0;
 }
 RL_EXPORT int hipFree(void* data) {
     const std::lock_guard lock(allocations_mutex);
     const auto found = allocations.find(data);
     if (found == allocations.end()) return kInvalidValue;
-    allocated -= found->second;
+    allocated[found->second.device] -= found->second.bytes;
     allocations.erase(found);
     std::free(data);
     return 0;
@@ -411,5 +429,7 @@ RL_EXPORT size_t rl_hip_double_launches(size_t args_bytes, size_t word_at) {
 // Bytes of device memory in use, and whether it is all given back.
 RL_EXPORT size_t rl_hip_double_allocated() {
     const std::lock_guard lock(allocations_mutex);
-    return allocated;
+    size_t all = 0;
+    for (const auto& [device, bytes] : allocated) all += bytes;
+    return all;
 }
