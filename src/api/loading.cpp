@@ -67,7 +67,9 @@ Result<HostOptions> host_options(const std::string& path, const redline_model_op
     options.context = given.context == REDLINE_LARGEST ? 0 : given.context == 0 ? -1 : int64_t(given.context);
     options.threads = given.threads;
     options.batch = given.batch;
-    if (given.device && *given.device) options.device = RL_TRY(parsed("device", device_name(given.device)));
+    if (given.device && *given.device)
+        if (const Status taken = take_devices(given.device, options); !taken)
+            return error("device {}", taken.error().message);
     if (given.cache_type) options.cache = RL_TRY(parsed("cache_type", parse_cache_type(given.cache_type)));
     options.gpu_layers = given.gpu_layers;
     if (given.cpu_experts != -1) options.cpu_experts = given.cpu_experts;

@@ -76,8 +76,10 @@ REDLINE_API const char* redline_error(void);
 #define REDLINE_AS_NEEDED (-2)
 
 typedef struct redline_model_options {
-    size_t size;        /* of this struct */
-    const char* device; /* "cpu", "gpu", "vulkan", "hip:1", or part of a device's name; NULL: the best */
+    size_t size; /* of this struct */
+    /* "cpu", "gpu", "vulkan", "hip:1", or part of a device's name; several with commas between,
+     * "hip:0,hip:1", share the layers; NULL: the best */
+    const char* device;
     /* Where findings about devices are kept between runs: compiled kernels, verdicts on kernels, tuned
      * variants, measured rates. The program `redline` shares its findings in ~/.cache/redline. The first time
      * that a model of 1 GiB or more is loaded on a device its rates are measured, which takes some seconds.

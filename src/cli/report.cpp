@@ -50,7 +50,7 @@ std::string figures_line(const LoadedModel& loaded, const PromptResult& prompt,
     if (prompt.read > 0) line += fmt::format(", {:.0f} tok/s", per_second(prompt.read, prompt.seconds));
     if (generation.first_token_seconds > 0.0)
         line += fmt::format("; first after {:.2f} s", prompt.seconds + generation.first_token_seconds);
-    return line + "; " + loaded.device.name();
+    return line + "; " + loaded.labels();
 }
 
 void say_statistics(const LoadedModel& loaded, const Session& session, const PromptResult& prompt,
@@ -156,7 +156,21 @@ Json model_json(const LoadedModel& loaded) {
 
 Json device_json(const LoadedModel& loaded) {
     const DeviceInfo& device = loaded.device.backend->device();
-    return {{"backend", loaded.device.name()}, {"name", device.name}, {"detail", device.detail}};
+    Json all = {{"backend", loaded.device.name()}, {"name", device.name}, {"detail", device.detail}};
+    if (!loaded.is_shared()) return all;
+    Json list = Json::array();
+    const std::vector<const OpenDevice*> devices = loaded.devices();
+    for (size_t i = 0; i < devices.size(); ++i) {
+        const Backend& backend = *devices[i]->backend;
+        list.push_back(
+            {{"id", loaded.label(&backend)},
+             {"name", backend.device().name},
+             {"detail", backend.device().detail},
+             {"layers", i < loaded.split.counts.by_device.size() ? Json(loaded.split.counts.by_device[i])
+                                                                 : Json(nullptr)}});
+    }
+    all["list"] = list;
+    return all;
 }
 
 }  // namespace redline::cli

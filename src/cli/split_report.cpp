@@ -5,6 +5,10 @@
 #include "memory/budget.h"
 #include "text/tokens/unicode.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 namespace redline::cli {
 
 namespace {
@@ -20,10 +24,6 @@ uint64_t number(const Json& value) {
 }
 std::string amount(const Json& count) {
     return count == 0 ? "-" : bytes(count);
-}
-
-std::string name_of(const LoadedModel& loaded, const Backend* backend) {
-    return backend == loaded.split.cpu.get() ? "cpu" : loaded.device.name();
 }
 
 void add_speed(const Speed& speed, Json& object) {
@@ -42,10 +42,11 @@ Json split_json(const LoadedModel& loaded, const LoadDecision& decision,
     const SplitCost& cost = decision.cost;
     const StreamChoice& stream = decision.stream;
     Json parts = Json::array();
+    const std::vector<const OpenDevice*> devices = loaded.devices();
     for (size_t i = 0; i < split.needs.size(); ++i) {
         const MemoryNeed& need = split.needs[i];
         const MemoryBudget& budget = split.backends[i]->device().memory;
-        parts.push_back({{"id", name_of(loaded, split.backends[i])},
+        parts.push_back({{"id", loaded.label(split.backends[i])},
                          {"weights", need.weights},
                          {"cache", need.cache},
                          {"scratch", need.scratch},
@@ -53,14 +54,30 @@ Json split_json(const LoadedModel& loaded, const LoadDecision& decision,
                          {"total", need.total()},
                          {"available", budget.bytes},
                          {"limit", budget.text()}});
+        for (size_t device = 0; device < devices.size(); ++device)
+            if (devices[device]->backend.get() == split.backends[i])
+                parts.back()["layers"] = split.counts.by_device[device];
     }
-    Json all = {{"device", loaded.device.name()},
+    Json crossings = Json::array();
+    for (const PlaceCrossing& crossing : split.crossings) {
+        const Backend &from = *split.backends[crossing.from], &to = *split.backends[crossing.to];
+        const double seconds = crossing_of(loaded)(from, to);
+        crossings.push_back({{"from", loaded.label(&from)},
+                             {"to", loaded.label(&to)},
+                             {"count", crossing.count},
+                             {"bytes_per_token", crossing.bytes},
+                             {"seconds", seconds > 0.0 ? Json(seconds * crossing.count) : Json(nullptr)}});
+    }
+    Json all = {{"device", loaded.labels()},
+                {"devices", devices.size()},
                 {"layers", loaded.model->config().layers},
                 {"device_layers", split.counts.layers},
                 {"cpu_experts", split.counts.experts},
                 {"cpu_parts", split.counts.parts},
                 {"cpu_bytes_per_token", cost.cpu_bytes},
                 {"places", parts},
+                {"crossings", crossings},
+                {"crossing_text", crossings_text(loaded, split)},
                 {"stream",
                  {{"rows", stream.rows},
                   {"staging", stream.staging},
@@ -108,18 +125,30 @@ std::vector<std::string> split_lines(const Json& memory) {
     if (split["cpu_experts"] != 0)
         on_cpu.push_back(fmt::format("the experts of {}", number(split["cpu_experts"])));
     if (split["cpu_parts"] != 0) on_cpu.push_back(fmt::format("parts of {}", number(split["cpu_parts"])));
-    if (on_cpu.empty()) on_cpu.emplace_back("the embedding or the output");
-    const std::string cost =
-        fmt::format("the CPU reads {} per token{}", bytes(split["cpu_bytes_per_token"]), speed_text(split));
+    const bool several = split["devices"] > 1;
+    if (on_cpu.empty() && !several) on_cpu.emplace_back("the embedding or the output");
+    std::vector<std::string> parts;
+    for (const Json& place : split["places"])
+        if (several && place.contains("layers"))
+            parts.push_back(fmt::format("{}{} on {}", number(place["layers"]),
+                                        parts.empty() ? fmt::format("/{} layers", layers) : "",
+                                        shown(place["id"])));
+    if (!several) parts.push_back(fmt::format("{}/{} layers on {}", there, layers, shown(split["device"])));
+    if (!on_cpu.empty()) parts.push_back(fmt::format("{} on cpu", fmt::join(on_cpu, " and ")));
+    std::vector<std::string> costs;
+    if (split["cpu_bytes_per_token"] != 0)
+        costs.push_back(fmt::format("the CPU reads {} per token", bytes(split["cpu_bytes_per_token"])));
+    if (several && split["crossing_text"] != "") costs.push_back(shown(split["crossing_text"]));
+    std::string cost = fmt::format("{}{}", fmt::join(costs, ", "), speed_text(split));
+    if (costs.empty() && !cost.empty()) cost.erase(0, 2);
     std::vector<std::string> memories;
     for (const Json& place : split["places"])
         memories.push_back(fmt::format(
             "{} of {} on {} (weights {}, cache {}, scratch {})", bytes(place["total"]), shown(place["limit"]),
             shown(place["id"]), bytes(place["weights"]), bytes(place["cache"]), bytes(place["scratch"])));
-    lines = {
-        fmt::format("run splits it: {}/{} layers on {}, {} on cpu; {}{}", there, layers,
-                    shown(split["device"]), fmt::join(on_cpu, " and "), cost, shown(split["stream"]["text"])),
-        fmt::format("{}", fmt::join(memories, "; "))};
+    lines = {fmt::format("run splits it: {}{}{}{}", fmt::join(parts, ", "), cost.empty() ? "" : "; ", cost,
+                         shown(split["stream"]["text"])),
+             fmt::format("{}", fmt::join(memories, "; "))};
     for (const Json& text : split["notes"]) lines.push_back("note: " + shown(text));
     return lines;
 }
@@ -153,7 +182,7 @@ static Status add_part(const Plan& part, Backend& backend, const std::string& de
 
 Result<Json> plan_json(LoadedModel& loaded, const HostOptions& options, uint64_t context) {
     const Plan plan = RL_TRY(loaded.model->plan(1, 1, {context, 1, options.cache}));
-    Json all = {{"device", loaded.device.name()},
+    Json all = {{"device", loaded.labels()},
                 {"recorded_ops", plan.steps.size()},
                 {"kv_len", context},
                 {"steps", Json::array()}};
@@ -168,12 +197,13 @@ Result<Json> plan_json(LoadedModel& loaded, const HostOptions& options, uint64_t
     std::vector<size_t> cuts, places;
     for (const Placement& placement : with_steps(placements)) {
         if (placement.first > 0) cuts.push_back(placement.first);
-        places.push_back(placement.backend == loaded.split.cpu.get() ? 0 : 1);
+        const auto found = std::ranges::find(decided.value().split->backends, placement.backend);
+        places.push_back(size_t(found - decided.value().split->backends.begin()));
     }
     const std::vector<PlanPart> parts = RL_TRY(cut(plan, cuts, places));
     for (size_t i = 0; i < parts.size(); ++i) {
         Backend& backend = *placements[i].backend;
-        RL_TRY(add_part(parts[i].plan, backend, name_of(loaded, &backend), options.fuse, context, all));
+        RL_TRY(add_part(parts[i].plan, backend, loaded.label(&backend), options.fuse, context, all));
     }
     return all;
 }

@@ -18,7 +18,8 @@ constexpr uint32_t kLeastRows = 32;
 // Small models are bound by other things, and what is measured for them would take longer than it saves.
 bool may_stream(const LoadedModel& loaded, const HostOptions& options, const SessionOptions& session) {
     const bool wanted = options.streams.value_or(loaded.model->gguf().file_bytes() >= uint64_t(1) << 30);
-    return wanted && session.batch >= kLeastRows && loaded.device.backend->refills();
+    return wanted && session.batch >= kLeastRows && loaded.split.cpu.backend && !loaded.is_shared() &&
+           loaded.device.backend->refills();
 }
 
 Result<std::optional<StreamedPlan>> streamed(const LoadedModel& loaded, const SessionOptions& session,
@@ -48,7 +49,7 @@ StreamChoice predicted(const LoadedModel& loaded, const HostOptions& options, co
     if (options.streams) return choice;
     const Format* const format = main_format(plan.weights);
     if (!format) return {};
-    const double cpu = product_rate(*loaded.split.cpu, *format),
+    const double cpu = product_rate(*loaded.split.cpu.backend, *format),
                  device = product_rate(*loaded.device.backend, *format),
                  upload = upload_seconds(*loaded.device.backend, plan);
     if (cpu <= 0.0 || device <= 0.0 || upload <= 0.0) return {};
@@ -105,6 +106,7 @@ Result<StreamChoice> choose_stream(const LoadedModel& loaded, const HostOptions&
             choice.why_not = fmt::format("{}: {}", options.names->stream, why);
         return choice;
     };
+    if (loaded.is_shared()) return none("weights flow through one device alone, and these are several");
     if (!may_stream(loaded, options, session)) return none("batches are too small, or the device cannot");
     Split with = with_device(split, loaded);
     const std::optional<StreamedPlan> plan = RL_TRY(streamed(loaded, session, with));
@@ -133,15 +135,14 @@ Status make_room_to_stream(const LoadedModel& loaded, const HostOptions& options
     if (choice.rows == 0) return {};
     SessionOptions streaming = session;
     streaming.stream_rows = choice.rows;
-    Result<Split> roomy =
-        fitting_split(*loaded.model, streaming, *loaded.split.cpu, *loaded.device.backend, wish, yield);
+    Result<Split> roomy = fitting_split(*loaded.model, streaming, loaded.split_places(), wish, yield);
     if (!roomy) return {};
     const auto speed = [&](const Split& of) {
         return most_tokens_per_second(*loaded.model, session, of.placements, bandwidth_of(loaded), 1);
     };
     if (!RL_TRY(streamed(loaded, session, roomy.value()))) return {};
     const auto cpu_bytes = [&](const Split& of) {
-        return step_bytes(*loaded.model, session, of.placements, *loaded.split.cpu, 1);
+        return step_bytes(*loaded.model, session, of.placements, *loaded.split.cpu.backend, 1);
     };
     // By what the CPU has to read, where rates are not known.
     const double before = RL_TRY(speed(split)), with = RL_TRY(speed(roomy.value()));

@@ -10,6 +10,7 @@
 
 #include "version_generated.h"
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 
@@ -201,17 +202,17 @@ DecodePace known_pace(Backend& backend, const Model& model, CacheType cache, con
     return cache_folder.empty() ? DecodePace{} : find_pace(backend, model, cache, cache_folder, false, notes);
 }
 
-std::optional<double> find_crossing(Backend& cpu, Backend& device, const Model& model,
+std::optional<double> find_crossing(Backend& first, Backend& second, const Model& model,
                                     const std::string& cache_folder, bool anew) {
     const Format* const format = main_format(model.file_weights());
     if (!format || (cache_folder.empty() && !anew)) return {};
-    const std::string key = fmt::format("{}; {}", key_of(cpu), pace_key(device, *format, {}));
+    const std::string key = fmt::format("{}; {}", key_of(first), pace_key(second, *format, {}));
     const Json known = cache_folder.empty() ? Json::object() : pace_file(cache_folder).read(key);
     std::optional<double> kept;
     if (const auto found = known.find("crossing_seconds"); found != known.end() && found->is_number())
         kept = std::max(0.0, found->get<double>());
     if (kept && !anew) return kept;
-    const std::optional<double> seconds = crossing_seconds(cpu, device, *format);
+    const std::optional<double> seconds = crossing_seconds(first, second, *format);
     if (!seconds) return kept;  // the device may be full by now
     if (!cache_folder.empty())
         keep(pace_file(cache_folder), key, [&](Json& pair) { pair["crossing_seconds"] = *seconds; });
@@ -222,49 +223,71 @@ static bool is_small(const LoadedModel& loaded) {
     return loaded.model->gguf().file_bytes() < uint64_t(1) << 30;
 }
 
+// Between places that follow each other, the CPU with every device.
+static void measure_crossings(LoadedModel& loaded, const std::string& folder, bool anew) {
+    const auto add = [&](const OpenDevice& from, const OpenDevice& to) {
+        // Those of unknown length are left out.
+        loaded.speed.crossings[{from.backend.get(), to.backend.get()}] =
+            find_crossing(*from.backend, *to.backend, *loaded.model, folder, anew).value_or(0.0);
+    };
+    const std::vector<OpenDevice*> devices = loaded.devices();
+    for (size_t i = 0; i < devices.size(); ++i) {
+        if (loaded.split.cpu.backend) add(loaded.split.cpu, *devices[i]);
+        if (devices.size() > 1 && i + 1 < devices.size()) add(*devices[i], *devices[i + 1]);
+    }
+    if (devices.size() > 2) add(*devices.back(), *devices.front());
+}
+
 void measure_paces(LoadedModel& loaded, const HostOptions& options, bool anew) {
     if (is_small(loaded)) return;
     const std::string& cache_folder = options.cache_folder;
-    // A trial does not touch the bytes that it reads, unlike the measurement of the bandwidth.
-    const auto pace = [&](Backend& backend, double bandwidth) {
-        if (bandwidth <= 0.0) return DecodePace();
-        DecodePace found = (anew ? measured_pace : known_pace)(backend, *loaded.model, loaded.cache,
-                                                               cache_folder, *options.notes);
-        // A large processor's caches hold some of what is read in the trial.
-        found.bytes_per_second = std::min(found.bytes_per_second, bandwidth);
-        return found;
-    };
-    loaded.speed.pace = pace(*loaded.device.backend, loaded.speed.bandwidth);
-    if (!loaded.split.cpu) return;
-    loaded.speed.cpu_pace = pace(*loaded.split.cpu, loaded.speed.cpu_bandwidth);
-    if (loaded.speed.pace.bytes_per_second <= 0.0) return;
-    // Crossings of unknown length are left out. The CPU's threads wait no longer than in a trial.
-    loaded.speed.pace.first_seconds = find_first(*loaded.device.backend, *loaded.model, loaded.cache,
-                                                 loaded.speed.pace, cache_folder, anew);
-    loaded.speed.crossing_seconds =
-        find_crossing(*loaded.split.cpu, *loaded.device.backend, *loaded.model, cache_folder, anew)
-            .value_or(0.0);
+    const std::vector<OpenDevice*> places = loaded.places();
+    bool all_known = true;
+    for (OpenDevice* place : places) {
+        place->pace = {};
+        if (place->bandwidth > 0.0)
+            place->pace = (anew ? measured_pace : known_pace)(*place->backend, *loaded.model, loaded.cache,
+                                                              cache_folder, *options.notes);
+        // A trial does not touch the bytes that it reads, unlike the measurement of the bandwidth, and a
+        // large processor's caches hold some of them.
+        place->pace.bytes_per_second = std::min(place->pace.bytes_per_second, place->bandwidth);
+        all_known &= place == &loaded.split.cpu || place->pace.bytes_per_second > 0.0;
+    }
+    if (places.size() < 2 || !all_known) return;
+    // The CPU's threads wait no longer than in a trial.
+    for (OpenDevice* place : places)
+        if (place->name() != "cpu")
+            place->pace.first_seconds =
+                find_first(*place->backend, *loaded.model, loaded.cache, place->pace, cache_folder, anew);
+    measure_crossings(loaded, cache_folder, anew);
 }
 
 void measure_speeds(LoadedModel& loaded, const HostOptions& options) {
-    if (is_small(loaded)) return;
-    const auto known = [&](Backend& backend) {
-        return known_bandwidth(backend, options.cache_folder, *options.notes);
-    };
-    loaded.speed.bandwidth = known(*loaded.device.backend);
-    if (loaded.split.cpu) loaded.speed.cpu_bandwidth = known(*loaded.split.cpu);
+    if (is_small(loaded) && !loaded.is_shared()) return;
+    for (OpenDevice* place : loaded.places())
+        place->bandwidth = known_bandwidth(*place->backend, options.cache_folder, *options.notes);
     measure_paces(loaded, options, false);
 }
 
+static const OpenDevice& place_of(const LoadedModel& loaded, const Backend& backend) {
+    for (const OpenDevice* place : loaded.places())
+        if (place->backend.get() == &backend) return *place;
+    return loaded.device;
+}
+
 Bandwidth bandwidth_of(const LoadedModel& loaded) {
-    return [&loaded](const Backend& backend) {
-        return &backend == loaded.split.cpu.get() ? loaded.speed.cpu_bandwidth : loaded.speed.bandwidth;
-    };
+    return [&loaded](const Backend& backend) { return place_of(loaded, backend).bandwidth; };
 }
 
 PaceOf pace_of(const LoadedModel& loaded) {
-    return [&loaded](const Backend& backend) {
-        return &backend == loaded.split.cpu.get() ? loaded.speed.cpu_pace : loaded.speed.pace;
+    return [&loaded](const Backend& backend) { return place_of(loaded, backend).pace; };
+}
+
+CrossingOf crossing_of(const LoadedModel& loaded) {
+    return [&loaded](const Backend& from, const Backend& to) {
+        const auto& known = loaded.speed.crossings;
+        const auto there = known.find({&from, &to}), back = known.find({&to, &from});
+        return there != known.end() ? there->second : back != known.end() ? back->second : 0.0;
     };
 }
 
@@ -293,24 +316,25 @@ double expected_tokens_per_second(const LoadedModel& loaded, uint64_t context, u
     return speed_of(loaded, context,
                     [&](const SessionOptions& session, std::span<const Placement> placements) {
                         return expected_tokens_per_second(*loaded.model, session, placements, pace_of(loaded),
-                                                          loaded.speed.crossing_seconds, position);
+                                                          crossing_of(loaded), position);
                     });
 }
 
 std::string explain_kept_awake(const LoadedModel& loaded) {
-    if (!loaded.device.backend || !loaded.device.backend->kept_awake()) return "";
+    const auto awake = [](const OpenDevice* one) { return one->backend && one->backend->kept_awake(); };
+    if (!std::ranges::any_of(loaded.devices(), awake)) return "";
     return fmt::format(
         "{} is kept busy while it waits for the CPU, since its clocks fall and tokens take longer otherwise; "
         "--no-keep-awake saves that power",
-        loaded.device.name());
+        loaded.labels());
 }
 
 std::string explain_shared_cpu(const LoadedModel& loaded) {
-    for (const Backend* backend : {loaded.device.backend.get(), loaded.split.cpu.get()})
-        if (backend && backend->fewest_threads() > 0)
+    for (const OpenDevice* place : loaded.places())
+        if (place->backend && place->backend->fewest_threads() > 0)
             return fmt::format(
                 "other programs use the CPU: at times {} of {} threads computed, which was faster",
-                backend->fewest_threads(), backend->device().threads);
+                place->backend->fewest_threads(), place->backend->device().threads);
     return "";
 }
 
@@ -325,8 +349,8 @@ std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Gene
     if (most <= 0.0 || speed >= kFarBelow * most) return "";
     return fmt::format("{:.1f} tok/s are {:.0f} % of the {:.1f} that {} on {} would allow: {}", speed,
                        100.0 * speed / most, most,
-                       expected > 0.0 ? "the kernels measured" : "the bandwidth measured",
-                       loaded.device.name(), likely_causes(read_machine()));
+                       expected > 0.0 ? "the kernels measured" : "the bandwidth measured", loaded.labels(),
+                       likely_causes(read_machine()));
 }
 
 std::string likely_causes(const Machine& machine) {

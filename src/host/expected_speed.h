@@ -33,20 +33,22 @@ DecodePace known_pace(Backend& backend, const Model& model, CacheType cache, con
 // half a second. 0: it could not be measured.
 double find_first(Backend& device, const Model& model, CacheType cache, const DecodePace& pace,
                   const std::string& cache_folder, bool anew);
-// Seconds that a step takes to go on at the other place, see crossing_seconds(): from the file or, with
-// `anew`, measured now.
-std::optional<double> find_crossing(Backend& cpu, Backend& device, const Model& model,
+// Seconds that a step takes to go on at the other of two places, see crossing_seconds(): from the file or,
+// with `anew`, measured now.
+std::optional<double> find_crossing(Backend& first, Backend& second, const Model& model,
                                     const std::string& cache_folder, bool anew);
-// Sets the paces of the model's device and of its CPU, if it has one: from the file or, with `anew`, measured
+// Sets the paces of the model's places, and of going on at others: from the file or, with `anew`, measured
 // now. Devices of unknown bandwidth have none, and small models neither: they are bound by other things, and
 // would wait longer for this than for a token.
 void measure_paces(LoadedModel& loaded, const HostOptions& options, bool anew);
-// Sets the bandwidths and the paces from the file; bandwidths that it lacks are measured.
+// Sets the bandwidths and the paces from the file; bandwidths that it lacks are measured. Several devices
+// have bandwidths for small models, too, since layers are shared out by them.
 void measure_speeds(LoadedModel& loaded, const HostOptions& options);
 
-// Look up the rates of the model's device and of its CPU.
+// Look up the rates of the model's places.
 Bandwidth bandwidth_of(const LoadedModel& loaded);
 PaceOf pace_of(const LoadedModel& loaded);
+CrossingOf crossing_of(const LoadedModel& loaded);
 
 // The most tokens per second that the bandwidth allows, `position` tokens into the context: each reads all
 // weights that it uses and the cache. 0: unknown.

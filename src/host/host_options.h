@@ -16,6 +16,13 @@ struct TensorPlace {
     std::string device;  // see device_name()
 };
 
+// How a model is shared out over the devices there are.
+enum class SplitMode : uint8_t {
+    list,   // over those that are named
+    none,   // one of them has it
+    layer,  // over those that are named, or, where none is, all GPUs of the best backend
+};
+
 // When a device's kernels are compared with the reference before they are used.
 enum class KernelCheck : uint8_t { first_use, always, never };
 
@@ -27,6 +34,8 @@ enum class TuneBefore : uint8_t { first_use, always, never };
 struct SettingNames {
     const char* device = "--device";
     const char* main_gpu = "-mg/--main-gpu";
+    const char* split_mode = "-sm/--split-mode";
+    const char* shares = "-ts/--tensor-split";
     const char* context = "-c";
     const char* gpu_layers = "-ngl";
     const char* cpu_experts = "--cpu-moe";
@@ -55,13 +64,16 @@ struct SettingNames {
 inline constexpr SettingNames kProgramSettings;
 
 struct HostOptions {
-    std::string model;                // a path or, where there are stores, a name; see find_model()
-    std::vector<ModelStore> stores;   // folders in which models are looked for by name
-    int64_t context = -1;             // tokens; -1: the default; 0: as many as fit
-    uint64_t default_context = 4096;  // or the length that the model was trained for, if that is less
-    uint32_t threads = 0;             // of the CPU; 0: one per physical core
-    uint32_t batch = 0;               // tokens of a step at most; 0: see batch_of()
-    std::string device;               // see choose_device(); empty: the best
+    std::string model;                     // a path or, where there are stores, a name; see find_model()
+    std::vector<ModelStore> stores;        // folders in which models are looked for by name
+    int64_t context = -1;                  // tokens; -1: the default; 0: as many as fit
+    uint64_t default_context = 4096;       // or the length that the model was trained for, if that is less
+    uint32_t threads = 0;                  // of the CPU; 0: one per physical core
+    uint32_t batch = 0;                    // tokens of a step at most; 0: see batch_of()
+    std::string device;                    // see choose_device(); empty: the best
+    std::vector<std::string> others = {};  // further devices, whose layers are behind those of `device`
+    SplitMode split_mode = SplitMode::list;
+    std::vector<double> shares = {};  // of the layers of each device, in proportion; empty: by what they are
     int64_t gpu_layers = -1;          // the last ones of the model; below 0: as many as fit
     // How many of the first layers have their experts on the CPU; below 0: as many as the device has no room
     // for. Not set: the same, unless gpu_layers is set.
@@ -100,12 +112,23 @@ struct HostOptions {
 constexpr int64_t kMostContext = int64_t(1) << 32;
 constexpr int64_t kMostBatch = 1 << 16;  // tokens of a step
 constexpr int64_t kMostThreads = 1024;
+constexpr size_t kMostDevices = 16;  // of a list
 
 // "f16", "q8_0" or "f32".
 Result<CacheType> parse_cache_type(const std::string& name);
 // The name of a device as users and llama.cpp write it ("Vulkan1", "none") in the form that choose_device()
 // takes.
 Result<std::string> device_name(const std::string& text);
+// Sets the devices of a list, "hip:0,hip:1"; each is as device_name() has it.
+Status take_devices(const std::string& text, HostOptions& options);
+// "3,1" or "3/1".
+Result<std::vector<double>> parse_shares(const std::string& text);
+// "none" or "layer"; others are errors with what would work.
+Result<SplitMode> parse_split_mode(const std::string& name);
+// The devices of the list, "hip:0,hip:1".
+std::string device_list(const HostOptions& options);
+// Where a command computes on one device: an error when more are named.
+Status check_one_device(const HostOptions& options, std::string_view command);
 // "exps=CPU,blk\\.1\\.=Vulkan0"
 Result<std::vector<TensorPlace>> parse_tensor_places(const std::string& text);
 // Merges the options that name a device into `device`, and refuses those that contradict each other. No

@@ -47,18 +47,18 @@ Result<CheckedKernels> check_once(const Model& model, Backend& backend, const st
 }
 
 // Opens the device with the kernels of a lower level, if it has others.
-Result<bool> lower_level(LoadedModel& loaded, const HostOptions& options) {
-    if (loaded.device.name() != "vulkan") return false;
-    const std::string before = loaded.device.backend->device().detail;
-    std::string& level = loaded.device.vulkan_level;
+Result<bool> lower_level(const LoadedModel& loaded, OpenDevice& device, const HostOptions& options) {
+    if (device.name() != "vulkan") return false;
+    const std::string before = device.backend->device().detail;
+    std::string& level = device.vulkan_level;
     if (level.empty()) level = options.vulkan_level.empty() ? "workgroup" : options.vulkan_level;
     bool below = false;
     for (const std::string name : {"workgroup", "bfloat16", "matrix", "dot", "plain"}) {
         if (below) {
             level = name;
-            loaded.device.backend.reset();
-            loaded.device.backend = RL_TRY(open_again(loaded, options));
-            if (loaded.device.backend->device().detail != before) return true;
+            device.backend.reset();
+            device.backend = RL_TRY(open_again(loaded, device, options));
+            if (device.backend->device().detail != before) return true;
         }
         below = below || name == level;
     }
@@ -66,18 +66,19 @@ Result<bool> lower_level(LoadedModel& loaded, const HostOptions& options) {
 }
 
 // For a device that computes wrongly whatever is put aside. `lost`: what it was first found to compute so.
-Status take_other(LoadedModel& loaded, const HostOptions& options, std::optional<Error>& lost) {
-    if (RL_TRY(lower_level(loaded, options))) return {};
-    const DeviceChoice& choice = loaded.device.choice;
+Status take_other(LoadedModel& loaded, OpenDevice& device, const HostOptions& options,
+                  std::optional<Error>& lost) {
+    if (RL_TRY(lower_level(loaded, device, options))) return {};
+    const DeviceChoice& choice = device.choice;
     std::optional<DeviceChoice> next =
-        choice.why.empty() ? std::optional<DeviceChoice>() : next_choice(choice);
+        choice.why.empty() || loaded.is_shared() ? std::optional<DeviceChoice>() : next_choice(choice);
     if (!next)
         return Error{fmt::format("{}; {} runs it all the same", lost->message, options.names->unchecked),
                      Cause::no_device};
     options.notes->note(fmt::format("{}: {} is taken", lost->message, next->backend));
     lost.reset();
-    loaded.device.backend.reset();
-    loaded.device.choice = std::move(*next);
+    device.backend.reset();
+    device.choice = std::move(*next);
     return open_for(loaded, options);
 }
 
@@ -86,31 +87,38 @@ bool wants_check(const Backend& backend, const HostOptions& options) {
     return !backend.device().on_cpu;
 }
 
-}  // namespace
-
-Status check_kernels(LoadedModel& loaded, const HostOptions& options, uint64_t context, uint32_t outputs) {
-    if (!wants_check(*loaded.device.backend, options)) return {};
+Status check_device(LoadedModel& loaded, OpenDevice& device, const HostOptions& options, uint64_t context,
+                    uint32_t outputs) {
+    if (!wants_check(*device.backend, options)) return {};
     std::optional<Error> lost;
-    while (loaded.device.name() != "cpu") {
-        const SessionOptions session =
-            session_options(options, loaded.device.backend->device(), context, outputs);
+    while (device.name() != "cpu") {
+        const SessionOptions session = session_options(options, device.backend->device(), context, outputs);
+        const std::string name = loaded.label(device.backend.get());
         const Result<CheckedKernels> checked =
-            check_once(*loaded.model, *loaded.device.backend, loaded.device.name(), options, session);
-        loaded.device.refused = loaded.device.backend->refused();
+            check_once(*loaded.model, *device.backend, name, options, session);
+        device.refused = device.backend->refused();
         if (!checked) break;
         const SelfTest& found = checked.value().found;
-        loaded.device.kernel_check_seconds += found.seconds;
-        loaded.device.kernels_checked += found.right.size() + found.wrong.size();
+        device.kernel_check_seconds += found.seconds;
+        device.kernels_checked += found.right.size() + found.wrong.size();
         if (!found.lost) {
-            say_verdicts(loaded.device.name(), checked.value(), options);
+            say_verdicts(name, checked.value(), options);
             break;
         }
         if (!lost) lost = found.lost;
-        RL_TRY(take_other(loaded, options, lost));
+        RL_TRY(take_other(loaded, device, options, lost));
     }
     if (lost)
         options.notes->note(fmt::format("{}: simpler kernels are taken ({})", lost->message,
-                                        loaded.device.backend->device().detail));
+                                        device.backend->device().detail));
+    return {};
+}
+
+}  // namespace
+
+Status check_kernels(LoadedModel& loaded, const HostOptions& options, uint64_t context, uint32_t outputs) {
+    for (OpenDevice* device : loaded.devices())
+        RL_TRY(check_device(loaded, *device, options, context, outputs));
     return {};
 }
 

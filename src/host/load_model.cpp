@@ -1,5 +1,6 @@
 #include "host/load_model.h"
 
+#include "host/device_list.h"
 #include "host/file_notes.h"
 #include "host/find_model.h"
 #include "host/kernel_check.h"
@@ -25,8 +26,8 @@ Result<LoadedModel> inspect_model(const HostOptions& options) {
     const auto start = Clock::now();
     LoadedModel loaded;
     const std::string path = RL_TRY(find_model(options.model, options.stores, *options.notes));
-    loaded.device.choice = RL_TRY(choose_device(options.device));
-    if (options.device.empty() && options.tuned)
+    RL_TRY(choose_devices(loaded, options));
+    if (options.device.empty() && !loaded.is_shared() && options.tuned)
         loaded.device.choice = faster_choice(path, std::move(loaded.device.choice), options.cache_folder);
     loaded.cache = options.cache;
     const uint64_t context = options.context < 0 ? options.default_context : uint64_t(options.context);
@@ -36,6 +37,7 @@ Result<LoadedModel> inspect_model(const HostOptions& options) {
 }
 
 Status open_for(LoadedModel& loaded, const HostOptions& options) {
+    if (loaded.is_shared()) return open_devices(loaded, options);
     loaded.device.backend = RL_TRY(open_best(loaded.device.choice, options));
     if (loaded.device.name() == "cpu" && options.streams.value_or(false))
         options.notes->note(fmt::format("{}: no GPU is used, so that prompts are computed on the CPU",
@@ -43,11 +45,10 @@ Status open_for(LoadedModel& loaded, const HostOptions& options) {
     return {};
 }
 
-Result<std::unique_ptr<Backend>> open_again(const LoadedModel& loaded, const HostOptions& options) {
-    HostOptions same = options;
-    if (!loaded.device.vulkan_level.empty()) same.vulkan_level = loaded.device.vulkan_level;
-    std::unique_ptr<Backend> backend = RL_TRY(open_device(loaded.device.choice, same));
-    backend->refuse(loaded.device.refused);
+Result<std::unique_ptr<Backend>> open_again(const LoadedModel& loaded, const OpenDevice& device,
+                                            const HostOptions& options) {
+    std::unique_ptr<Backend> backend = RL_TRY(open_listed(loaded, device, options));
+    backend->refuse(device.refused);
     return backend;
 }
 
@@ -61,7 +62,7 @@ static std::vector<std::string> file_notes(const Model& model, const Backend& ba
 // A head that was not asked for goes before layers do.
 static Status leave_out_head_without_room(LoadedModel& loaded, const HostOptions& options,
                                           const SessionOptions& session) {
-    if (options.head != ReadHead::if_any || !loaded.model->has_head()) return {};
+    if (options.head != ReadHead::if_any || !loaded.model->has_head() || loaded.is_shared()) return {};
     const DeviceInfo& device = loaded.device.backend->device();
     const MemoryNeed need = RL_TRY(memory_need(*loaded.model, *loaded.device.backend, session));
     if (need.total() <= device.memory.bytes) return {};

@@ -11,10 +11,11 @@ namespace redline {
 // Finds the file, chooses the device and reads all of the model but its weights, so that what is wrong with a
 // prompt or an option is known before gigabytes are loaded.
 Result<LoadedModel> inspect_model(const HostOptions& options);
-// Opens the device that inspect_model() chose or, unless it was asked for, one that opens.
+// Opens the devices that inspect_model() chose or, where none was asked for, one that opens.
 Status open_for(LoadedModel& loaded, const HostOptions& options);
-// Opens the same device anew, without the kernels that its check has refused.
-Result<std::unique_ptr<Backend>> open_again(const LoadedModel& loaded, const HostOptions& options);
+// Opens one of its devices anew, without the kernels that its check has refused.
+Result<std::unique_ptr<Backend>> open_again(const LoadedModel& loaded, const OpenDevice& device,
+                                            const HostOptions& options);
 // The tokens of context that the options ask for. Notes say when they are more than the model was trained
 // for, or fewer because no more fit. The device is opened where memory decides.
 Result<uint64_t> choose_context(LoadedModel& loaded, const HostOptions& options);

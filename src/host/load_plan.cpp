@@ -6,6 +6,8 @@
 #include "host/split.h"
 #include "memory/budget.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace redline {
@@ -38,10 +40,11 @@ void say_whole(const LoadedModel& loaded, const MemoryNeed& need, const Speed& s
 
 Result<SplitCost> cost_of(const LoadedModel& loaded, const SessionOptions& session, const Split& split) {
     SplitCost cost;
-    cost.cpu_bytes = RL_TRY(step_bytes(*loaded.model, session, split.placements, *loaded.split.cpu, 1));
+    if (const Backend* cpu = loaded.split.cpu.backend.get())
+        cost.cpu_bytes = RL_TRY(step_bytes(*loaded.model, session, split.placements, *cpu, 1));
     cost.speed = {
         RL_TRY(expected_tokens_per_second(*loaded.model, session, split.placements, pace_of(loaded),
-                                          loaded.speed.crossing_seconds, 1)),
+                                          crossing_of(loaded), 1)),
         RL_TRY(most_tokens_per_second(*loaded.model, session, split.placements, bandwidth_of(loaded), 1))};
     return cost;
 }
@@ -52,30 +55,46 @@ void say_split(const LoadedModel& loaded, const Split& split, const SplitCost& c
     for (const MemoryNeed& need : split.needs) cache += need.cache;
     notes.inform(plan_line(loaded, context, cache, stream.text()));
     say_speed(cost.speed, notes);
-    notes.detail(fmt::format("the CPU reads {} per token", format_bytes(cost.cpu_bytes)));
-    for (size_t i = 0; i < split.needs.size(); ++i) {
-        const Backend* backend = split.backends[i];
-        say_memory(split.needs[i], backend == loaded.split.cpu.get() ? "cpu" : loaded.device.name(),
-                   backend->device(), notes);
-    }
+    const std::string crossings = crossings_text(loaded, split);
+    if (loaded.is_shared() && !crossings.empty()) notes.inform(crossings);
+    if (!loaded.is_shared() && !crossings.empty()) notes.detail(crossings);
+    if (cost.cpu_bytes > 0)
+        notes.detail(fmt::format("the CPU reads {} per token", format_bytes(cost.cpu_bytes)));
+    for (size_t i = 0; i < split.needs.size(); ++i)
+        say_memory(split.needs[i], loaded.label(split.backends[i]), split.backends[i]->device(), notes);
 }
 
 Status open_cpu(LoadedModel& loaded, const HostOptions& options) {
-    if (loaded.split.cpu) return {};
+    OpenDevice& cpu = loaded.split.cpu;
+    if (cpu.backend) return {};
     // Levels of kernels and a budget were given for the device.
     HostOptions beside = options;
     beside.memory = 0;
     beside.beside_gpu = true;
-    loaded.split.cpu = RL_TRY(open_device({"cpu", "", ""}, beside));
+    cpu.choice = {"cpu", "", ""};
+    cpu.backend = RL_TRY(open_device(cpu.choice, beside));
     return {};
+}
+
+// True where a device is the CPU, which has nothing beside that then.
+bool has_cpu(const LoadedModel& loaded) {
+    return std::ranges::any_of(loaded.devices(), [](const OpenDevice* one) { return one->name() == "cpu"; });
+}
+
+// "vulkan offers 8.0 GiB (free video memory)", of several devices "hip:0 8.0 GiB (...), hip:1 ...".
+std::string offers_text(const LoadedModel& loaded) {
+    std::vector<std::string> all;
+    for (const OpenDevice* one : loaded.devices())
+        all.push_back(fmt::format("{} {}{}", loaded.label(one->backend.get()), all.empty() ? "offers " : "",
+                                  one->backend->device().memory.text()));
+    return fmt::format("{}", fmt::join(all, ", "));
 }
 
 // For a mixture of experts of which the options say nothing, the error names cpu_experts as a way out.
 Status check_room(const LoadedModel& loaded, const HostOptions& options, const MemoryNeed& need,
                   const DeviceInfo& device, uint64_t context) {
     const Status fits = check_fits(need, *loaded.model, device, context);
-    if (fits || loaded.device.name() == "cpu" || loaded.model->config().experts == 0 || options.cpu_experts)
-        return fits;
+    if (fits || has_cpu(loaded) || loaded.model->config().experts == 0 || options.cpu_experts) return fits;
     return error("{}, or {}, which leaves experts to the CPU", fits.error().message,
                  options.names->cpu_experts_auto);
 }
@@ -101,27 +120,48 @@ Result<LoadDecision> split_decision(const LoadedModel& loaded, const HostOptions
 // Adds the number of layers that would fit to an error about layers that were asked for.
 Error with_fewer_layers(LoadedModel& loaded, const HostOptions& options, const SessionOptions& session,
                         const SplitWish& wish, const Error& problem) {
-    if (loaded.device.name() == "cpu" || options.gpu_layers < 0 || !wish.rules.empty()) return problem;
+    if (has_cpu(loaded) || options.gpu_layers < 0 || !wish.rules.empty()) return problem;
     if (!open_cpu(loaded, options)) return problem;
     const Result<Split> less =
-        fitting_split(*loaded.model, session, *loaded.split.cpu, *loaded.device.backend, wish, Yield::layers);
+        fitting_split(*loaded.model, session, loaded.split_places(), wish, Yield::layers);
     if (!less) return problem;
     return error("{}, or {}", problem.message,
                  options.names->with(options.names->gpu_layers, less.value().counts.layers));
 }
 
-// True where the place of a tensor is the CPU; an error where it is neither the CPU nor the device.
-Result<bool> is_cpu(const LoadedModel& loaded, const TensorPlace& place, const SettingNames& names) {
-    if (place.device == "cpu") return true;
+// The place of a tensor: the CPU or a device of the model; others are errors.
+Result<TensorRule> rule_of(const LoadedModel& loaded, const TensorPlace& place, const SettingNames& names) {
+    if (place.device == "cpu") return TensorRule{place.pattern, true};
     const size_t colon = std::min(place.device.find(':'), place.device.size());
     const std::string kind = place.device.substr(0, colon);
     const std::string number = colon < place.device.size() ? place.device.substr(colon + 1) : "";
-    const std::string& which = loaded.device.choice.device;
-    if (loaded.device.name() != "cpu" && (kind == loaded.device.name() || kind == "gpu") &&
-        (number.empty() || number == (which.empty() ? "0" : which)))
-        return false;
+    const std::vector<const OpenDevice*> devices = loaded.devices();
+    for (size_t i = 0; i < devices.size(); ++i) {
+        const OpenDevice& device = *devices[i];
+        const std::string& which = device.choice.device;
+        if (device.name() != "cpu" && (kind == device.name() || kind == "gpu") &&
+            (number.empty() || number == (which.empty() ? "0" : which)))
+            return TensorRule{place.pattern, false, uint32_t(i)};
+    }
     return error("{}: tensors can be on {}cpu", names.with(names.tensors, place.pattern + "=" + place.device),
-                 loaded.device.name() == "cpu" ? "" : loaded.device.name() + " or ");
+                 loaded.device.name() == "cpu" ? "" : loaded.labels() + " or ");
+}
+
+// The shares of the layers that each device is to have: as asked, or by how fast it reads, or else by its
+// memory. Beside GPUs the CPU then counts for little: it has much memory, and reads slowly.
+void add_shares(const LoadedModel& loaded, SplitWish& wish) {
+    if (!loaded.is_shared()) return;
+    constexpr double kSlower = 0.1;
+    std::vector<double> asked, rates, rooms;
+    for (const OpenDevice* one : loaded.devices()) {
+        if (one->share > 0.0) asked.push_back(one->share);
+        if (one->bandwidth > 0.0) rates.push_back(one->bandwidth / one->times);
+        const bool slow = one->name() == "cpu" && one->times < loaded.devices().size();
+        rooms.push_back(double(one->backend->device().memory.bytes) * (slow ? kSlower : 1.0));
+    }
+    const size_t count = loaded.devices().size();
+    wish.exact = asked.size() == count;
+    wish.shares = wish.exact ? asked : rates.size() == count ? rates : rooms;
 }
 
 Result<SplitWish> wish_of(const LoadedModel& loaded, const HostOptions& options,
@@ -135,7 +175,8 @@ Result<SplitWish> wish_of(const LoadedModel& loaded, const HostOptions& options,
     else if (experts > 0)
         wish.experts = uint32_t(std::min<int64_t>(experts, layers));
     for (const TensorPlace& place : options.tensors)
-        wish.rules.push_back({place.pattern, RL_TRY(is_cpu(loaded, place, *options.names))});
+        wish.rules.push_back(RL_TRY(rule_of(loaded, place, *options.names)));
+    add_shares(loaded, wish);
     return wish;
 }
 
@@ -164,7 +205,7 @@ Result<std::string> what_would_fit(const LoadedModel& loaded, const SplitWish& w
     const auto most = [&](CacheType cache) {
         SessionOptions other = session;
         other.cache = cache;
-        return fitting_context(*loaded.model, other, *loaded.split.cpu, *loaded.device.backend, wish, yield);
+        return fitting_context(*loaded.model, other, loaded.split_places(), wish, yield);
     };
     std::vector<std::string> ways;
     if (const uint64_t context = RL_TRY(most(session.cache)); context > 0)
@@ -181,20 +222,26 @@ Result<std::string> what_would_fit(const LoadedModel& loaded, const SplitWish& w
     return fmt::format("{} would", fmt::join(ways, ", or "));
 }
 
+// The error that a whole model has no room on the device, or on all of them together.
+std::string no_room(const LoadedModel& loaded, const MemoryNeed& whole, uint64_t context) {
+    if (loaded.is_shared())
+        return fmt::format("{}: {} are needed, {}", loaded.model->gguf().path(), format_bytes(whole.total()),
+                           offers_text(loaded));
+    return check_fits(whole, *loaded.model, loaded.device.backend->device(), context).error().message;
+}
+
 // The split nearest to the wish that fits. Where both may move, the one that should be faster: experts, of
 // which a token uses few, or whole layers, whose parts need not wait for each other as often.
 Result<LoadDecision> fitting_decision(const LoadedModel& loaded, const HostOptions& options,
                                       const SplitWish& wish, Yield yield, const SessionOptions& session,
                                       const MemoryNeed& whole, std::vector<std::string>& notes) {
     const Model& model = *loaded.model;
-    const DeviceInfo& device = loaded.device.backend->device();
     const uint32_t layers = model.config().layers;
-    Result<Split> best =
-        fitting_split(model, session, *loaded.split.cpu, *loaded.device.backend, wish, yield);
+    const SplitPlaces where = loaded.split_places();
+    Result<Split> best = fitting_split(model, session, where, wish, yield);
     std::string other;
     if (yield == Yield::experts_first) {
-        Result<Split> second =
-            fitting_split(model, session, *loaded.split.cpu, *loaded.device.backend, wish, Yield::layers);
+        Result<Split> second = fitting_split(model, session, where, wish, Yield::layers);
         if (best && second && best.value().counts.experts > 0) {
             const SplitCost first = RL_TRY(cost_of(loaded, session, best.value()));
             const SplitCost instead = RL_TRY(cost_of(loaded, session, second.value()));
@@ -207,16 +254,16 @@ Result<LoadDecision> fitting_decision(const LoadedModel& loaded, const HostOptio
         }
     }
     if (!best)
-        return error("{}; nor between it and the CPU: {}; {}",
-                     check_fits(whole, model, device, session.context).error().message, best.error().message,
+        return error("{}; nor between {} and the CPU: {}; {}", no_room(loaded, whole, session.context),
+                     loaded.is_shared() ? "them" : "it", best.error().message,
                      RL_TRY(what_would_fit(loaded, wish, yield, session, *options.names)));
     RL_TRY(make_room_to_stream(loaded, options, session, wish, yield, best.value()));
     notes.push_back(
-        fmt::format("{} are needed, {} offers {}: {}, which is slower{}; a smaller context ({}), {} "
-                    "or a smaller quantization leaves more of them on the GPU",
-                    format_bytes(whole.total()), loaded.device.name(), device.memory.text(),
-                    kept_text(best.value(), layers), other, options.names->with(options.names->context, "N"),
-                    options.names->small_cache));
+        fmt::format("{} are needed, {}: {}, which is slower{}; a smaller context ({}), {} or a smaller "
+                    "quantization leaves more of them on the GPU{}",
+                    format_bytes(whole.total()), offers_text(loaded), kept_text(best.value(), layers), other,
+                    options.names->with(options.names->context, "N"), options.names->small_cache,
+                    loaded.is_shared() ? "s" : ""));
     return split_decision(loaded, options, whole, std::move(best.value()), session);
 }
 
@@ -245,18 +292,45 @@ std::string SplitCost::text() const {
 std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cache, const std::string& more) {
     const uint32_t layers = loaded.model->config().layers;
     const SplitCounts& counts = loaded.split.counts;
+    const Backend* const cpu = loaded.split.cpu.backend.get();
+    const bool on_cpu = std::ranges::count(loaded.split.placements, cpu, &Placement::backend) > 0;
     std::vector<std::string> others;
     if (counts.layers < layers) others.push_back(fmt::format("{}", layers - counts.layers));
     if (counts.experts > 0) others.push_back(fmt::format("the experts of {}", counts.experts));
     if (counts.parts > 0) others.push_back(fmt::format("parts of {}", counts.parts));
-    if (others.empty() && loaded.split) others.push_back("the embedding or the output");
-    std::string places = fmt::format("{}/{} layers on {}", counts.layers, layers,
-                                     described(loaded.device.name(), loaded.device.backend->device()));
-    if (!others.empty())
-        places += fmt::format(", {} on {}", fmt::join(others, " and "),
-                              described("cpu", loaded.split.cpu->device()));
-    return fmt::format("plan: {}, KV cache {} {} tokens {}{}", places, cache_type_name(loaded.cache), context,
-                       format_bytes(cache), more);
+    if (others.empty() && on_cpu && cpu) others.push_back("the embedding or the output");
+    std::vector<std::string> places;
+    const std::vector<const OpenDevice*> devices = loaded.devices();
+    for (size_t i = 0; i < devices.size(); ++i) {
+        const Backend* backend = devices[i]->backend.get();
+        const uint32_t there = loaded.is_shared() ? counts.by_device[i] : counts.layers;
+        const std::string on = described(loaded.label(backend), backend->device());
+        places.push_back(i == 0 ? fmt::format("{}/{} layers on {}", there, layers, on)
+                                : fmt::format("{} on {}", there, on));
+    }
+    if (!others.empty() && cpu)
+        places.push_back(
+            fmt::format("{} on {}", fmt::join(others, " and "), described("cpu", cpu->device())));
+    return fmt::format("plan: {}, KV cache {} {} tokens {}{}", fmt::join(places, ", "),
+                       cache_type_name(loaded.cache), context, format_bytes(cache), more);
+}
+
+std::string crossings_text(const LoadedModel& loaded, const Split& split) {
+    std::vector<std::string> all;
+    double seconds = 0.0;
+    bool known = true;
+    for (const PlaceCrossing& crossing : split.crossings) {
+        const Backend &from = *split.backends[crossing.from], &to = *split.backends[crossing.to];
+        const double each = crossing_of(loaded)(from, to);
+        known &= each > 0.0;
+        seconds += each * crossing.count;
+        all.push_back(fmt::format("{} from {} to {}{}", format_bytes(crossing.bytes), loaded.label(&from),
+                                  loaded.label(&to),
+                                  crossing.count > 1 ? fmt::format(" in {} parts", crossing.count) : ""));
+    }
+    if (all.empty()) return "";
+    return fmt::format("crossings of a token: {}{}", fmt::join(all, ", "),
+                       known ? fmt::format("; about {:.0f} us", seconds * 1e6) : "");
 }
 
 // The options that ask for parts on the CPU.
@@ -289,53 +363,99 @@ static bool is_asked(const SplitWish& wish, uint32_t layers) {
 Result<uint64_t> split_context(LoadedModel& loaded, const HostOptions& options, uint64_t most) {
     std::vector<std::string> unsaid;
     const Model& model = *loaded.model;
+    if (loaded.is_shared()) measure_speeds(loaded, options);
     const SplitWish wish = RL_TRY(wish_of(loaded, options, unsaid));
-    if (loaded.device.name() == "cpu") return uint64_t(0);
-    RL_TRY(open_cpu(loaded, options));
+    if (loaded.device.name() == "cpu" && !loaded.is_shared()) return uint64_t(0);
     SessionOptions session = session_options(options, loaded.device.backend->device(), most);
-    if (is_asked(wish, model.config().layers)) {
-        const uint64_t context =
-            RL_TRY(fitting_context(model, session, *loaded.split.cpu, *loaded.device.backend, wish, {}));
-        if (context > 0) return context;
+    const uint64_t enough = std::min(options.default_context, most);
+    if (!has_cpu(loaded)) RL_TRY(open_cpu(loaded, options));
+    const SplitPlaces where = loaded.split_places();
+    const bool asked = is_asked(wish, model.config().layers);
+    if (asked || loaded.is_shared()) {
+        const uint64_t context = RL_TRY(fitting_context(model, session, where, wish, {}));
+        if (asked ? context > 0 : context >= enough) return context;
+        if (has_cpu(loaded)) return context;
     }
     const std::optional<Yield> yield = yield_of(model, options);
     if (!yield) return uint64_t(0);
-    session.context = std::min(options.default_context, most);
-    return fitting_context(model, session, *loaded.split.cpu, *loaded.device.backend, wish, yield);
+    session.context = enough;
+    return fitting_context(model, session, where, wish, yield);
+}
+
+// Notes what differs from the wish.
+static void note_differences(const LoadedModel& loaded, const HostOptions& options, const SplitWish& wish,
+                             const Split& split, std::vector<std::string>& notes) {
+    const SettingNames& names = *options.names;
+    for (const std::string& pattern : split.unused)
+        notes.push_back(fmt::format("{}: no tensor of this model has that in its name",
+                                    names.with(names.tensors, pattern)));
+    if (!split.followed.empty())
+        notes.push_back(fmt::format(
+            "{}: in {} {} the attention reads the cache of an earlier layer, and "
+            "stays where that is",
+            names.tensors, split.followed.size() == 1 ? "layer" : "layers", fmt::join(split.followed, ", ")));
+    if (split.together_first < split.together_last)
+        notes.push_back(fmt::format(
+            "{}: layers {} to {} share caches and stay together: {} of {} "
+            "layers run on {}",
+            names.with(names.gpu_layers, wish.layers), split.together_first, split.together_last - 1,
+            split.counts.layers, loaded.model->config().layers, loaded.labels()));
+}
+
+// The need of all devices together when they have all layers.
+static MemoryNeed together(const Split& split) {
+    MemoryNeed whole;
+    for (const MemoryNeed& need : split.needs) {
+        whole.weights += need.weights;
+        whole.cache += need.cache;
+        whole.scratch += need.scratch;
+        whole.staging += need.staging;
+    }
+    return whole;
+}
+
+Result<SessionNeed> session_need(const LoadedModel& loaded, const SessionOptions& session) {
+    if (!loaded.is_shared()) {
+        const uint64_t budget = loaded.device.backend->device().memory.bytes;
+        const MemoryNeed need = RL_TRY(memory_need(*loaded.model, *loaded.device.backend, session));
+        return SessionNeed{need, budget, need.total() <= budget};
+    }
+    SplitWish all;
+    add_shares(loaded, all);
+    const Split split = RL_TRY(split_model(*loaded.model, session, loaded.split_places(), all));
+    SessionNeed shared{together(split), 0, fits(split)};
+    for (const OpenDevice* one : loaded.devices()) shared.budget += one->backend->device().memory.bytes;
+    return shared;
 }
 
 static Result<LoadDecision> decide_wish(LoadedModel& loaded, const HostOptions& options,
                                         const SessionOptions& session, const SplitWish& wish,
                                         std::vector<std::string>& notes) {
     const Model& model = *loaded.model;
-    const uint32_t layers = model.config().layers;
-    const SettingNames& names = *options.names;
-    const bool asked = is_asked(wish, layers);
+    const bool asked = is_asked(wish, model.config().layers);
     const std::optional<Yield> yield = yield_of(model, options);
-    const MemoryNeed whole = RL_TRY(memory_need(model, *loaded.device.backend, session));
-    const bool whole_fits = whole.total() <= loaded.device.backend->device().memory.bytes;
-    if (loaded.device.name() == "cpu" || (!asked && (whole_fits || !yield)))
-        return whole_decision(loaded, options, whole, session.context);
+    MemoryNeed whole;
+    if (loaded.is_shared()) {
+        SplitWish all;
+        all.shares = wish.shares;
+        all.exact = wish.exact;
+        Split split = RL_TRY(split_model(model, session, loaded.split_places(), all));
+        whole = together(split);
+        if (!asked && (fits(split) || has_cpu(loaded) || !yield))
+            return split_decision(loaded, options, whole, std::move(split), session);
+    } else {
+        whole = RL_TRY(memory_need(model, *loaded.device.backend, session));
+        const bool whole_fits = whole.total() <= loaded.device.backend->device().memory.bytes;
+        if (loaded.device.name() == "cpu" || (!asked && (whole_fits || !yield)))
+            return whole_decision(loaded, options, whole, session.context);
+    }
     RL_TRY(open_cpu(loaded, options));
     measure_speeds(loaded, options);
     if (asked) {
-        Split split = RL_TRY(split_model(model, session, *loaded.split.cpu, *loaded.device.backend, wish));
-        for (const std::string& pattern : split.unused)
-            notes.push_back(fmt::format("{}: no tensor of this model has that in its name",
-                                        names.with(names.tensors, pattern)));
-        if (!split.followed.empty())
-            notes.push_back(
-                fmt::format("{}: in {} {} the attention reads the cache of an earlier layer, and "
-                            "stays where that is",
-                            names.tensors, split.followed.size() == 1 ? "layer" : "layers",
-                            fmt::join(split.followed, ", ")));
-        if (split.together_first < split.together_last)
-            notes.push_back(
-                fmt::format("{}: layers {} to {} share caches and stay together: {} of {} "
-                            "layers run on {}",
-                            names.with(names.gpu_layers, wish.layers), split.together_first,
-                            split.together_last - 1, split.counts.layers, layers, loaded.device.name()));
-        if (split.placements.size() == 1 && split.backends[0] == loaded.device.backend.get())
+        Split split = RL_TRY(split_model(model, session, loaded.split_places(), wish));
+        note_differences(loaded, options, wish, split, notes);
+        if (!loaded.is_shared() && split.placements.size() == 1 &&
+            split.backends[0] == loaded.device.backend.get())
             return whole_decision(loaded, options, whole, session.context);
         if (fits(split) || !yield) return split_decision(loaded, options, whole, std::move(split), session);
     }
@@ -344,8 +464,14 @@ static Result<LoadDecision> decide_wish(LoadedModel& loaded, const HostOptions& 
 
 Result<LoadDecision> decide_load(LoadedModel& loaded, const HostOptions& options,
                                  const SessionOptions& session, std::vector<std::string>& notes) {
+    if (loaded.is_shared()) measure_speeds(loaded, options);
     const SplitWish wish = RL_TRY(wish_of(loaded, options, notes));
     Result<LoadDecision> decided = decide_wish(loaded, options, session, wish, notes);
+    const std::vector<const OpenDevice*> devices = loaded.devices();
+    for (size_t i = 0; decided && decided.value().split && loaded.is_shared() && i < devices.size(); ++i)
+        if (decided.value().split->counts.by_device[i] == 0)
+            notes.push_back(fmt::format("{} has no layer: its share or its room is too small for one",
+                                        loaded.label(devices[i]->backend.get())));
     if (decided) return decided;
     return with_fewer_layers(loaded, options, session, wish, decided.error());
 }
@@ -363,7 +489,7 @@ static void note_budget(const LoadedModel& loaded, const HostOptions& options, c
 Status plan_load(LoadedModel& loaded, const HostOptions& options, const SessionOptions& session) {
     loaded.split.placements.clear();
     loaded.split.stream_rows = 0;
-    loaded.split.counts = {loaded.model->config().layers, 0, 0};
+    loaded.split.counts = {loaded.model->config().layers, 0, 0, {}};
     std::vector<std::string> notes;
     const Result<LoadDecision> decision = decide_load(loaded, options, session, notes);
     for (const std::string& text : notes) options.notes->note(text);

@@ -41,6 +41,14 @@ Result<LoadDecision> decide_load(LoadedModel& loaded, const HostOptions& options
 // Decides so, reports the plan, and keeps the split, if there is one, in LoadedModel::split.
 Status plan_load(LoadedModel& loaded, const HostOptions& options, const SessionOptions& session);
 
+// The memory that a session takes of the devices of a model, when these have all layers, and that they offer.
+struct SessionNeed {
+    MemoryNeed need;
+    uint64_t budget = 0;
+    bool fits = false;  // on each of them
+};
+Result<SessionNeed> session_need(const LoadedModel& loaded, const SessionOptions& session);
+
 // The most context, up to `most` tokens, with which the split that the options ask for fits. Where they ask
 // for none, it is the default context, or less, with which an automatic split fits. 0: no context fits.
 Result<uint64_t> split_context(LoadedModel& loaded, const HostOptions& options, uint64_t most);
@@ -49,6 +57,9 @@ Result<uint64_t> split_context(LoadedModel& loaded, const HostOptions& options, 
 bool asks_split(const HostOptions& options, const Model& model);
 // For callers that do not split a model: notes that they do not, where the options ask for a split.
 void note_unsplit(const HostOptions& options, const Model& model, const std::string& device);
+
+// "crossings of a token: 8 KiB from hip:0 to hip:1; about 30 us"; empty where there are none.
+std::string crossings_text(const LoadedModel& loaded, const Split& split);
 
 // "plan: 12/32 layers on vulkan (...), 20 and the experts of 12 on cpu (...), KV cache f16 4096 tokens
 // 512.0 MiB"; `cache` in bytes; `more` stands at its end.

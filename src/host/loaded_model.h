@@ -5,29 +5,39 @@
 #include "engine/engine.h"
 #include "host/split.h"
 
+#include <map>
 #include <memory>
 #include <set>
 
 namespace redline {
 
-// The device that computes the model, or most of it.
+// A device that computes the model, or some of its layers.
 struct OpenDevice {
     DeviceChoice choice;               // which one, and why
     std::unique_ptr<Backend> backend;  // null until the device is opened
-    std::string vulkan_level;       // to which the check of kernels went down; empty: as the options have it
+    std::string id = {};               // of one in a list: "hip:1"
+    std::string card = {};             // its address on the bus, where that is known, or its id
+    const Backend* placed = nullptr;   // what placements name, while a lost device is not open again
+    uint32_t times = 1;                // as often as this it is in the list, each time for a part of it:
+    uint64_t memory = 0;               // bytes to plan with, then, and
+    uint32_t threads = 0;              // threads
+    double share = 0.0;        // of the layers, in proportion, as it was asked for; 0: by what the device is
+    std::string vulkan_level;  // to which the check of kernels went down; empty: as the options have it
     std::set<std::string> refused;  // kernels that compute wrongly, see Backend::refuse()
     uint64_t kernels_checked = 0;   // before their first use, in this process
     double kernel_check_seconds = 0.0;
     uint64_t kernels_tuned = 0;  // by the quick tune, in this process
     double quick_tune_seconds = 0.0;
+    double bandwidth = 0.0;  // bytes per second that it reads, as measured; 0: not known
+    DecodePace pace;         // of steps of one token, likewise
 
     // "cpu", "vulkan" or "hip".
     const std::string& name() const { return choice.backend; }
 };
 
-// The parts of the model where the device has no room for all of it.
+// The parts of a model that is not as a whole on one device.
 struct ModelSplit {
-    std::unique_ptr<Backend> cpu;       // null where the model is not split
+    OpenDevice cpu;                     // what the devices have no room for; not opened where that is nothing
     std::vector<Placement> placements;  // which steps of the plan run where; empty: all on the device
     SplitCounts counts;                 // of the model's layers
     uint32_t stream_rows = 0;           // see EngineOptions
@@ -45,23 +55,36 @@ struct Speed {
     std::string text() const;
 };
 
-// Rates that were measured for the model's devices; 0: not known.
+// Measured and predicted; 0: not known.
 struct MeasuredSpeed {
-    double bandwidth = 0.0;         // bytes per second that the device reads
-    double cpu_bandwidth = 0.0;     // the same of the CPU, where the model is split
-    DecodePace pace, cpu_pace;      // of steps of one token on each of them
-    double crossing_seconds = 0.0;  // to go on at the other one, see crossing_seconds()
-    Speed planned;                  // at the beginning of the context, by plan_load()
-    double load_seconds = 0.0;      // that inspecting and loading took, checks included
+    // Seconds that a step takes to go on at another place, for each pair: see crossing_seconds().
+    std::map<std::pair<const Backend*, const Backend*>, double> crossings;
+    Speed planned;              // at the beginning of the context, by plan_load()
+    double load_seconds = 0.0;  // that inspecting and loading took, checks included
 };
 
 // Backends outlive the model, whose weights are on them.
 struct LoadedModel {
-    OpenDevice device;
+    OpenDevice device;               // the first, and mostly the only one
+    std::vector<OpenDevice> others;  // those that share its layers, in the order of these
     ModelSplit split;
     MeasuredSpeed speed;
     CacheType cache = CacheType::f16;
     std::unique_ptr<Model> model;
+
+    bool is_shared() const { return !others.empty(); }
+    // The device and the others.
+    std::vector<OpenDevice*> devices();
+    std::vector<const OpenDevice*> devices() const;
+    // These, and the CPU beside them where it is open.
+    std::vector<OpenDevice*> places();
+    std::vector<const OpenDevice*> places() const;
+    // "cpu", "vulkan", and of several devices "vulkan:1".
+    std::string label(const Backend* backend) const;
+    // "vulkan", "hip:0, hip:1".
+    std::string labels() const;
+    // Where the steps of its plan can be.
+    SplitPlaces split_places() const;
 };
 
 }  // namespace redline

@@ -24,6 +24,10 @@ Error of_draft(const SpeculationOptions& options, const Error& problem) {
 
 HostOptions draft_options(const SpeculationOptions& options, HostOptions host) {
     host.model = options.draft_model;
+    // A small model is as a whole on the first device.
+    host.others.clear();
+    host.shares.clear();
+    host.split_mode = SplitMode::none;
     host.head = ReadHead::no;
     host.second_head = nullptr;
     host.drafts = 0;

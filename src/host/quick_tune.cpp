@@ -38,20 +38,21 @@ bool wants_tune(const Backend& backend, const HostOptions& options) {
     return !backend.device().on_cpu;
 }
 
-bool fits(const LoadedModel& loaded, const SessionOptions& session) {
-    const Result<MemoryNeed> need = memory_need(*loaded.model, *loaded.device.backend, session);
-    return need && need.value().total() <= loaded.device.backend->device().memory.bytes;
+bool fits(const LoadedModel& loaded, const OpenDevice& device, const SessionOptions& session) {
+    const Result<MemoryNeed> need = memory_need(*loaded.model, *device.backend, session);
+    return need && need.value().total() <= device.backend->device().memory.bytes;
 }
 
 // A context that was chosen to fill the device may leave no room for what faster variants need.
-void keep_fitting(LoadedModel& loaded, const SessionOptions& session, const Variants& before, Notes& notes) {
-    if (fits(loaded, session)) return;
-    const Variants tuned = loaded.device.backend->variants();
-    loaded.device.backend->use(before);
-    if (!fits(loaded, session)) return loaded.device.backend->use(tuned);
+void keep_fitting(const LoadedModel& loaded, OpenDevice& device, const SessionOptions& session,
+                  const Variants& before, Notes& notes) {
+    if (fits(loaded, device, session)) return;
+    const Variants tuned = device.backend->variants();
+    device.backend->use(before);
+    if (!fits(loaded, device, session)) return device.backend->use(tuned);
     notes.note(
         fmt::format("{} has no room for the faster kernels with this context: they are taken the next time",
-                    loaded.device.name()));
+                    loaded.label(device.backend.get())));
 }
 
 void say_quick(const QuickTune& tuned, const std::string& device, const HostOptions& options) {
@@ -61,34 +62,40 @@ void say_quick(const QuickTune& tuned, const std::string& device, const HostOpti
                                           tuned.text(device), options.names->untuned));
 }
 
-}  // namespace
-
-Status quick_tune(LoadedModel& loaded, const HostOptions& options, uint64_t context, uint32_t outputs) {
-    if (loaded.device.name() == "cpu" || options.cache_folder.empty() ||
-        !wants_tune(*loaded.device.backend, options))
-        return {};
-    const SessionOptions session =
-        session_options(options, loaded.device.backend->device(), context, outputs);
-    const Variants before = loaded.device.backend->variants();
+Status tune_device(LoadedModel& loaded, OpenDevice& device, const HostOptions& options, uint64_t context,
+                   uint32_t outputs) {
+    if (device.name() == "cpu" || !wants_tune(*device.backend, options)) return {};
+    const std::string name = loaded.label(device.backend.get());
+    const SessionOptions session = session_options(options, device.backend->device(), context, outputs);
+    const Variants before = device.backend->variants();
     const std::unique_ptr<TuneClock> clock = steady_clock();
     Result<QuickTune> tuned = [&] {
         const Work timing(*options.notes, "timing kernels");
         const ReadAhead ahead(loaded.model->gguf());
-        return redline::quick_tune(*loaded.model, *loaded.device.backend, session, *clock,
-                                   options.cache_folder, options.quick_tune == TuneBefore::always);
+        return redline::quick_tune(*loaded.model, *device.backend, session, *clock, options.cache_folder,
+                                   options.quick_tune == TuneBefore::always);
     }();
     if (!tuned) {
         options.notes->note(fmt::format("{}'s kernels could not be timed, and run as is known of them: {}",
-                                        loaded.device.name(), tuned.error().message));
-        if (!loaded.device.backend->lost()) return {};
-        loaded.device.backend.reset();
-        loaded.device.backend = RL_TRY(open_again(loaded, options));
+                                        name, tuned.error().message));
+        if (!device.backend->lost()) return {};
+        device.backend.reset();
+        device.backend = RL_TRY(open_again(loaded, device, options));
         return {};
     }
-    say_quick(tuned.value(), loaded.device.name(), options);
-    loaded.device.kernels_tuned += tuned.value().kernels.size();
-    loaded.device.quick_tune_seconds += tuned.value().seconds;
-    if (tuned.value().faster() > 0) keep_fitting(loaded, session, before, *options.notes);
+    say_quick(tuned.value(), name, options);
+    device.kernels_tuned += tuned.value().kernels.size();
+    device.quick_tune_seconds += tuned.value().seconds;
+    if (tuned.value().faster() > 0) keep_fitting(loaded, device, session, before, *options.notes);
+    return {};
+}
+
+}  // namespace
+
+Status quick_tune(LoadedModel& loaded, const HostOptions& options, uint64_t context, uint32_t outputs) {
+    if (options.cache_folder.empty()) return {};
+    for (OpenDevice* device : loaded.devices())
+        RL_TRY(tune_device(loaded, *device, options, context, outputs));
     return {};
 }
 

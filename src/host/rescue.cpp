@@ -39,16 +39,26 @@ Error not_again(const Error& loss, const Error& problem) {
 Status DeviceRescue::place() {
     loaded_.model->unload();
     if (options_.second_head) options_.second_head->unload();
-    // The lost one goes first: both may not fit.
-    loaded_.device.backend.reset();
-    loaded_.device.backend = RL_TRY(redline::open_again(loaded_, options_));
-    for (Placement& placement : loaded_.split.placements)
-        if (placement.backend != loaded_.split.cpu.get()) placement.backend = loaded_.device.backend.get();
+    for (OpenDevice* device : loaded_.devices()) {
+        if (device->backend && !device->backend->lost()) continue;
+        // The lost one goes first: both may not fit.
+        if (device->backend) device->placed = device->backend.get();
+        device->backend.reset();
+        device->backend = RL_TRY(redline::open_again(loaded_, *device, options_));
+        for (Placement& placement : loaded_.split.placements)
+            if (placement.backend == device->placed) placement.backend = device->backend.get();
+    }
     if (loaded_.split) return {};
     Work loading(*options_.notes, "loading");
     if (options_.second_head) RL_TRY(options_.second_head->place(*loaded_.device.backend, {}));
     return loaded_.model->place(*loaded_.device.backend,
                                 [&](uint64_t done, uint64_t total) { loading.update(done, total); });
+}
+
+std::string DeviceRescue::lost_label() const {
+    for (const OpenDevice* device : loaded_.devices())
+        if (device->backend && device->backend->lost()) return loaded_.label(device->backend.get());
+    return loaded_.device.name();
 }
 
 Status DeviceRescue::may_open(const Error& loss) const {
@@ -58,8 +68,8 @@ Status DeviceRescue::may_open(const Error& loss) const {
 }
 
 Status DeviceRescue::open_again(uint64_t tokens, const Error& loss) {
-    options_.notes->note(fmt::format("{} was lost; it is opened again, and {} tokens are read again",
-                                     loaded_.device.name(), tokens));
+    options_.notes->note(
+        fmt::format("{} was lost; it is opened again, and {} tokens are read again", lost_label(), tokens));
     options_.notes->detail(loss.message);
     const Status placed = place();
     last_ = Clock::now();
@@ -92,6 +102,11 @@ void rescue_from_loss(Session& session, LoadedModel& loaded, const HostOptions& 
     });
 }
 
+bool SessionGroup::has_device() const {
+    return std::ranges::all_of(loaded_.devices(),
+                               [](const OpenDevice* device) { return device->backend != nullptr; });
+}
+
 void SessionGroup::join(Session& session) {
     session.set_rescue([this, seen = opened_](Engine& lost, uint64_t tokens, const Error& loss) mutable {
         return rescue(lost, tokens, loss, seen);
@@ -114,7 +129,8 @@ size_t SessionGroup::size() {
 Status SessionGroup::rescue(Engine& engine, uint64_t tokens, const Error& loss, uint64_t& seen) {
     const Exclusive exclusive(exchange_);
     // The device that another thread opened may be lost, too, or could not be opened.
-    if (seen == opened_ || !has_device() || loaded_.device.backend->lost()) {
+    const auto lost = [](const OpenDevice* device) { return device->backend->lost(); };
+    if (seen == opened_ || !has_device() || std::ranges::any_of(loaded_.devices(), lost)) {
         RL_TRY(rescue_.may_open(loss));
         {
             const std::lock_guard lock(list_);

@@ -26,6 +26,7 @@ public:
 
 private:
     Status place();
+    std::string lost_label() const;
 
     LoadedModel& loaded_;
     const HostOptions& options_;
@@ -47,7 +48,7 @@ public:
     Use use() { return Use(exchange_); }
 
     // False where the device was lost and could not be opened again; under use().
-    bool has_device() const { return loaded_.device.backend != nullptr; }
+    bool has_device() const;
     // From here on the session, which must not move, is rescued from losses; under use().
     void join(Session& session);
     void leave(Session& session);

@@ -1,10 +1,13 @@
 #include "host/split.h"
 
+#include "host/share_layers.h"
 #include "memory/budget.h"
 #include "places/pipeline.h"
 
 #include <algorithm>
+#include <map>
 #include <regex>
+#include <set>
 
 namespace redline {
 
@@ -58,28 +61,64 @@ struct Together {
     uint32_t first = 0, last = 0;
 };
 
-// The place of each step: whether it is the CPU.
+constexpr uint8_t kCpu = 0;  // a place; device i is place i + 1
+
+// The place of each step.
 class StepPlaces {
 public:
     StepPlaces(const Plan& plan, uint32_t layers)
         : plan_(plan),
           layers_(layers),
           blocks_(blocks(plan, expert_ends(plan))),
-          on_cpu_(plan.steps.size()) {}
+          place_(plan.steps.size(), 1) {}
 
-    // The layers that would be apart though they share caches come back: they go where less has to move.
+    // The last layers are on the first device. The layers that would be apart though they share caches come
+    // back: they go where less has to move.
     Together put_layers(uint32_t on_device) {
         const Together together = sharing_around(layers_ - std::min(on_device, layers_));
-        if (together.first < together.last) {
-            const uint32_t first = layers_ - on_device;  // on the device
-            const bool up = first - together.first < together.last - first;
-            on_device = layers_ - (up ? together.first : together.last);
-        }
+        if (together.first < together.last) on_device = layers_ - nearest(together, layers_ - on_device);
         const size_t end = on_device == 0         ? plan_.steps.size()
                            : on_device >= layers_ ? 0
                                                   : first_step(plan_, layers_, on_device);
-        for (size_t i = 0; i < end; ++i) on_cpu_[i] = true;
+        for (size_t i = 0; i < end; ++i) place_[i] = kCpu;
         return together;
+    }
+
+    // The sizes of the layers that have steps on devices: the last ones.
+    std::vector<LayerSize> device_layers() const {
+        std::vector<LayerSize> sizes(layers_);
+        std::vector<std::set<int32_t>> weights(layers_);
+        uint32_t first = layers_;
+        for (size_t i = 0; i < place_.size(); ++i) {
+            if (place_[i] == kCpu) continue;
+            const Op& op = plan_.steps[i].op;
+            const uint32_t layer = std::min(plan_.steps[i].layer, layers_ - 1);
+            first = std::min(first, layer);
+            for (const Weight w : weights_of(op))
+                if (weights[layer].insert(w.index).second)
+                    sizes[layer].held += plan_.weight(w).tensor.bytes();
+            for (const Cache cache : caches_of(op))
+                sizes[layer].held += cache_bytes({&plan_.cache(cache), 1});
+            const Cost one = cost(op, plan_, {1, 1, 1});
+            sizes[layer].read += one.weight_bytes + one.cache_bytes;
+        }
+        sizes.erase(sizes.begin(), sizes.begin() + first);
+        return sizes;
+    }
+
+    // Puts so many of these layers on each device, in order, or the nearest number where layers share caches.
+    void spread(std::span<const uint32_t> counts) {
+        uint32_t layer = layers_;
+        for (const uint32_t count : counts) layer -= std::min(count, layer);
+        for (size_t device = 1; device < counts.size(); ++device) {
+            layer += counts[device - 1];
+            const Together together = sharing_around(layer);
+            const uint32_t first = together.first < together.last ? nearest(together, layer) : layer;
+            if (first >= layers_) break;
+            const size_t begin = first == 0 ? 0 : first_step(plan_, layers_, layers_ - first);
+            for (size_t i = begin; i < place_.size(); ++i)
+                if (place_[i] != kCpu) place_[i] = uint8_t(device + 1);
+        }
     }
 
     Status put_experts(uint32_t first_layers) {
@@ -91,7 +130,7 @@ public:
                     "the experts of layer {} cannot be computed apart from what follows them in this "
                     "model: leave --cpu-moe out",
                     layer);
-            put(block, true);
+            put(block, kCpu);
         }
         return {};
     }
@@ -101,12 +140,12 @@ public:
         std::vector<std::regex> patterns;
         for (const TensorRule& rule : rules) patterns.push_back(RL_TRY(compiled(rule.pattern)));
         std::vector<bool> used(rules.size());
-        std::vector<std::optional<bool>> wanted;  // of each weight: whether it is to be on the CPU
+        std::vector<std::optional<uint8_t>> wanted;  // of each weight: its place
         for (const WeightInfo& weight : plan_.weights) {
             wanted.emplace_back();
             for (size_t i = 0; i < rules.size(); ++i)
                 if (std::regex_search(weight.tensor.name, patterns[i])) {
-                    if (!wanted.back()) wanted.back() = rules[i].on_cpu;
+                    if (!wanted.back()) wanted.back() = rules[i].on_cpu ? kCpu : uint8_t(rules[i].device + 1);
                     used[i] = true;
                 }
         }
@@ -120,11 +159,11 @@ public:
     // Steps that read a cache go to the place of the first that uses it. Returns the layers of those that
     // moved.
     std::vector<uint32_t> follow_caches() {
-        std::vector<std::optional<bool>> homes(plan_.caches.size());  // of each cache: whether it is the CPU
+        std::vector<std::optional<uint8_t>> homes(plan_.caches.size());  // of each cache: its place
         std::vector<uint32_t> moved;
         for (const Block& block : blocks_) {
-            const bool before = on_cpu_[block.first];
-            std::optional<bool> home;  // place of the first cache that it shares
+            const uint8_t before = place_[block.first];
+            std::optional<uint8_t> home;  // place of the first cache that it shares
             std::vector<Cache> used;
             for (size_t i = block.first; i < block.last; ++i)
                 for (const Cache cache : caches_of(plan_.steps[i].op)) used.push_back(cache);
@@ -140,27 +179,31 @@ public:
         return moved;
     }
 
-    std::vector<Placement> placements(Backend& cpu, Backend& device) const {
+    std::vector<Placement> placements(const SplitPlaces& where) const {
         std::vector<Placement> all;
-        for (size_t i = 0; i < on_cpu_.size(); ++i) {
-            Backend* const backend = on_cpu_[i] ? &cpu : &device;
+        for (size_t i = 0; i < place_.size(); ++i) {
+            Backend* const backend = place_[i] == kCpu ? where.cpu : where.devices[place_[i] - 1];
             if (all.empty() || all.back().backend != backend) all.push_back({backend, i, i});
             all.back().last = i + 1;
         }
         return all;
     }
 
-    SplitCounts counts() const {
+    SplitCounts counts(size_t devices) const {
         SplitCounts counts;
+        counts.by_device.resize(devices);
         for (uint32_t layer = 0; layer < layers_; ++layer) {
-            bool device = false, experts = false, other = false;
+            std::vector<bool> there(devices);
+            bool experts = false, other = false;
             for (const Block& block : blocks_) {
                 // A layer whose steps no cut can part is where its first is.
                 if (!has_layer(block, layer)) continue;
-                const bool cpu = on_cpu_[block.first];
-                device |= !cpu;
-                (expert_weights(plan_, block).empty() ? other : experts) |= cpu;
+                const uint8_t place = place_[block.first];
+                if (place != kCpu) there[place - 1] = true;
+                (expert_weights(plan_, block).empty() ? other : experts) |= place == kCpu;
             }
+            const bool device = std::ranges::count(there, true) > 0;
+            for (size_t i = 0; i < devices; ++i) counts.by_device[i] += there[i];
             counts.layers += device;
             counts.experts += device && experts;
             counts.parts += device && other;
@@ -169,6 +212,10 @@ public:
     }
 
 private:
+    // The end of layers that stay together which is nearer to `layer`.
+    static uint32_t nearest(const Together& together, uint32_t layer) {
+        return layer - together.first < together.last - layer ? together.first : together.last;
+    }
     // The layers that share caches with such before and behind the first that `layer` names.
     Together sharing_around(uint32_t layer) const {
         std::vector<Together> users(plan_.caches.size(), {layers_, 0});
@@ -205,12 +252,12 @@ private:
         return false;
     }
 
-    void put(const Block& block, bool cpu) {
-        for (size_t i = block.first; i < block.last; ++i) on_cpu_[i] = cpu;
+    void put(const Block& block, uint8_t place) {
+        for (size_t i = block.first; i < block.last; ++i) place_[i] = place;
     }
 
     // Experts, or else the matrices, say where a block is, and what else is in it goes with them.
-    Status follow(std::span<const std::optional<bool>> wanted, const Block& block) {
+    Status follow(std::span<const std::optional<uint8_t>> wanted, const Block& block) {
         std::vector<Weight> all, deciding = expert_weights(plan_, block);
         for (size_t i = block.first; i < block.last; ++i)
             for (const Weight w : weights_of(plan_.steps[i].op)) all.push_back(w);
@@ -218,91 +265,202 @@ private:
             for (const Weight w : all)
                 if (plan_.weight(w).role == WeightRole::matrix) deciding.push_back(w);
         if (all.empty()) return {};
-        const bool before = on_cpu_[block.first];
+        const uint8_t before = place_[block.first];
         const Weight first = deciding.empty() ? all[0] : deciding[0];
-        const bool cpu = wanted[size_t(first.index)].value_or(before);
+        const uint8_t place = wanted[size_t(first.index)].value_or(before);
         for (const Weight w : deciding)
-            if (wanted[size_t(w.index)].value_or(before) != cpu) return divided(first, w, cpu);
+            if (const uint8_t its = wanted[size_t(w.index)].value_or(before); its != place)
+                return divided(first, place, w, its);
         for (const Weight w : all)
-            if (wanted[size_t(w.index)].value_or(cpu) != cpu) return divided(first, w, cpu);
-        put(block, cpu);
+            if (const uint8_t its = wanted[size_t(w.index)].value_or(place); its != place)
+                return divided(first, place, w, its);
+        put(block, place);
         return {};
     }
 
-    Error divided(Weight one, Weight other, bool cpu) const {
+    Error divided(Weight one, uint8_t place, Weight other, uint8_t its) const {
+        const bool devices = place != kCpu && its != kCpu;
+        const auto name = [&](uint8_t of) {
+            return of == kCpu ? "the CPU" : !devices ? "the device" : of == place ? "one device" : "another";
+        };
         return error(
             "{} would be on {} and {} on {}, but they are computed together: a pattern has to fit both "
             "or none of them",
-            plan_.weight(one).tensor.name, cpu ? "the CPU" : "the device", plan_.weight(other).tensor.name,
-            cpu ? "the device" : "the CPU");
+            plan_.weight(one).tensor.name, name(place), plan_.weight(other).tensor.name, name(its));
     }
 
     const Plan& plan_;
     uint32_t layers_;
     std::vector<Block> blocks_;
-    std::vector<bool> on_cpu_;
+    std::vector<uint8_t> place_;
 };
+
+// The activations between the parts of a plan.
+Result<std::vector<PlaceCrossing>> crossings_of(const Plan& plan, const Split& split) {
+    std::vector<size_t> cuts, places;
+    for (const Placement& placement : split.placements) {
+        const auto found = std::ranges::find(split.backends, placement.backend);
+        places.push_back(size_t(found - split.backends.begin()));
+        if (placement.first > 0) cuts.push_back(placement.first);
+    }
+    std::vector<PlaceCrossing> all;
+    const std::vector<PlanPart> parts = RL_TRY(cut(plan, cuts, places));
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
+        const auto same = [&](const PlaceCrossing& c) {
+            return c.from == places[i] && c.to == places[i + 1];
+        };
+        auto found = std::ranges::find_if(all, same);
+        if (found == all.end()) found = all.insert(found, {places[i], places[i + 1]});
+        ++found->count;
+        for (const Slot slot : parts[i].leaves) found->bytes += uint64_t(plan.slot(slot).width) * 4;
+    }
+    return all;
+}
+
+// True where all devices have room for their parts.
+bool fits_devices(const Split& split, const Backend* cpu) {
+    for (size_t i = 0; i < split.needs.size(); ++i)
+        if (split.backends[i] != cpu && split.needs[i].total() > split.backends[i]->device().memory.bytes)
+            return false;
+    return true;
+}
+
+// A split with so many layers on each device; on a single one, with all that are not on the CPU.
+class Splitter {
+public:
+    Splitter(const Model& model, const EngineOptions& options, const SplitPlaces& where,
+             const SplitWish& wish)
+        : model_(model), options_(options), where_(where), wish_(wish) {}
+
+    Result<Split> split() {
+        // Caches are as large as those of the engine.
+        EngineOptions placed = options_;
+        placed.placements = {{where_.devices.front(), 0, 0}};
+        placed.batch = 1;
+        const Plan plan = std::move(RL_TRY(engine_plans(model_, placed)).front());
+        StepPlaces places(plan, model_.config().layers);
+        const Together together = places.put_layers(wish_.layers);
+        RL_TRY(places.put_experts(wish_.experts));
+        Split split = RL_TRY(where_.devices.size() == 1 ? with(plan, places, {}) : shared(plan, places));
+        split.together_first = together.first;
+        split.together_last = together.last;
+        return split;
+    }
+
+private:
+    Result<Split> with(const Plan& plan, StepPlaces places, std::span<const uint32_t> counts) const {
+        places.spread(counts);
+        Split split;
+        split.unused = RL_TRY(places.follow(wish_.rules));
+        if (!wish_.rules.empty()) split.followed = places.follow_caches();
+        split.counts = places.counts(where_.devices.size());
+        split.placements = places.placements(where_);
+        split.backends = backends_of(split.placements);
+        split.crossings = RL_TRY(crossings_of(plan, split));
+        EngineOptions placed = options_;
+        placed.placements = split.placements;
+        split.needs = RL_TRY(memory_needs(model_, placed));
+        return split;
+    }
+
+    // Layers are shared out anew as long as a device has no room for what its part really takes.
+    Result<Split> shared(const Plan& plan, const StepPlaces& places) const {
+        constexpr int kTries = 8;
+        std::vector<LayerSize> sizes = places.device_layers();
+        std::vector<uint64_t> room;
+        std::vector<double> shares = wish_.shares;
+        for (const Backend* device : where_.devices) {
+            room.push_back(wish_.exact ? UINT64_MAX : device->device().memory.bytes);
+            if (wish_.shares.empty()) shares.push_back(double(device->device().memory.bytes));
+        }
+        if (wish_.exact) std::ranges::fill(sizes, LayerSize{1, 1});
+        std::vector<uint32_t> counts = share_out(sizes, shares, room);
+        Split split = RL_TRY(with(plan, places, counts));
+        for (int i = 0; i < kTries && !wish_.exact && !fits_devices(split, where_.cpu); ++i) {
+            const std::vector<uint64_t> less = room_beside(split, sizes, counts);
+            for (size_t device = 0; device < room.size(); ++device)
+                room[device] = std::min(room[device], less[device]);
+            std::vector<uint32_t> next = share_out(sizes, shares, room);
+            if (next == counts) break;
+            counts = std::move(next);
+            split = RL_TRY(with(plan, places, counts));
+        }
+        return split;
+    }
+
+    // The room that each device has for layers, beside what its part takes in addition to them.
+    std::vector<uint64_t> room_beside(const Split& split, std::span<const LayerSize> sizes,
+                                      std::span<const uint32_t> counts) const {
+        std::vector<uint64_t> room;
+        for (size_t device = 0; device < where_.devices.size(); ++device) {
+            uint64_t held = 0, total = 0;
+            for (const LayerSize& size : sizes.first(counts[device])) held += size.held;
+            sizes = sizes.subspan(counts[device]);
+            for (size_t i = 0; i < split.backends.size(); ++i)
+                if (split.backends[i] == where_.devices[device]) total = split.needs[i].total();
+            const uint64_t beside = total - std::min(total, held);
+            const uint64_t budget = where_.devices[device]->device().memory.bytes;
+            room.push_back(budget - std::min(budget, beside));
+        }
+        return room;
+    }
+
+    const Model& model_;
+    const EngineOptions& options_;
+    const SplitPlaces& where_;
+    const SplitWish& wish_;
+};
+
+// "a offers 1 GiB, b 2 GiB".
+std::string offers_of(const SplitPlaces& where) {
+    std::string text;
+    for (const Backend* device : where.devices)
+        text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", device->device().name,
+                            text.empty() ? "offers " : "", device->device().memory.text());
+    return text;
+}
 
 }  // namespace
 
-Result<Split> split_model(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device,
+Result<Split> split_model(const Model& model, const EngineOptions& options, const SplitPlaces& where,
                           const SplitWish& wish) {
-    const Plan plan = RL_TRY(model.plan(1, 1, {options.context, 1, options.cache}));
-    StepPlaces places(plan, model.config().layers);
-    const Together together = places.put_layers(wish.layers);
-    RL_TRY(places.put_experts(wish.experts));
-    Split split;
-    split.together_first = together.first;
-    split.together_last = together.last;
-    split.unused = RL_TRY(places.follow(wish.rules));
-    if (!wish.rules.empty()) split.followed = places.follow_caches();
-    split.counts = places.counts();
-    split.placements = places.placements(cpu, device);
-    split.backends = backends_of(split.placements);
-    EngineOptions placed = options;
-    placed.placements = split.placements;
-    split.needs = RL_TRY(memory_needs(model, placed));
-    return split;
+    return Splitter(model, options, where, wish).split();
 }
 
 bool fits(const Split& split) {
-    uint64_t shared = 0, shared_budget = 0;
+    uint64_t shared = 0;
+    std::map<std::string, uint64_t> offered;  // by each device that shares the host's memory
     for (size_t i = 0; i < split.needs.size(); ++i) {
         const DeviceInfo& device = split.backends[i]->device();
         if (split.needs[i].total() > device.memory.bytes) return false;
         if (!device.unified) continue;
         shared += split.needs[i].total();
-        shared_budget = std::max(shared_budget, device.memory.bytes);
+        offered[device.name] += device.memory.bytes;
     }
-    return shared <= shared_budget;
+    uint64_t most = 0;
+    for (const auto& [name, bytes] : offered) most = std::max(most, bytes);
+    return shared <= most;
 }
 
-// True where the device has room for its part.
-static bool fits_device(const Split& split, const Backend& device) {
-    for (size_t i = 0; i < split.needs.size(); ++i)
-        if (split.backends[i] == &device) return split.needs[i].total() <= device.device().memory.bytes;
-    return true;
-}
-
-Result<Split> fitting_split(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device,
+Result<Split> fitting_split(const Model& model, const EngineOptions& options, const SplitPlaces& where,
                             const SplitWish& from, Yield yield) {
     const uint32_t all = model.config().layers;
-    // Each of these steps takes the experts of a layer, or a layer, from the device.
+    // Each of these steps takes the experts of a layer, or a layer, from the devices.
     const uint32_t experts = yield == Yield::layers ? 0 : all - std::min(from.experts, all);
     const uint32_t layers = yield == Yield::experts ? 0 : std::min(from.layers, all);
     const auto after = [&](uint32_t steps) {
         SplitWish wish = from;
         wish.experts += std::min(steps, experts);
         if (steps > experts) wish.layers = layers - (steps - experts);
-        return split_model(model, options, cpu, device, wish);
+        return split_model(model, options, where, wish);
     };
     Split best = RL_TRY(after(experts + layers));
-    if (fits_device(best, device)) {
+    if (fits_devices(best, where.cpu)) {
         uint32_t low = 0, high = experts + layers;  // what is nearer than low does not fit, high does
         while (low < high) {
             const uint32_t middle = low + (high - low) / 2;
             Split split = RL_TRY(after(middle));
-            if (fits_device(split, device)) {
+            if (fits_devices(split, where.cpu)) {
                 best = std::move(split);
                 high = middle;
             } else {
@@ -313,19 +471,18 @@ Result<Split> fitting_split(const Model& model, const EngineOptions& options, Ba
     }
     uint64_t sum = 0;
     for (const MemoryNeed& need : best.needs) sum += need.total();
-    return error("{}: {} are needed; {} offers {} and the CPU {}, and no split between them fits",
-                 model.gguf().path(), format_bytes(sum), device.device().name, device.device().memory.text(),
-                 cpu.device().memory.text());
+    return error("{}: {} are needed; {} and the CPU {}, and no split between them fits", model.gguf().path(),
+                 format_bytes(sum), offers_of(where), where.cpu->device().memory.text());
 }
 
-Result<uint64_t> fitting_context(const Model& model, const EngineOptions& options, Backend& cpu,
-                                 Backend& device, const SplitWish& from, std::optional<Yield> yield) {
+Result<uint64_t> fitting_context(const Model& model, const EngineOptions& options, const SplitPlaces& where,
+                                 const SplitWish& from, std::optional<Yield> yield) {
     constexpr uint64_t kGrain = 256;
     EngineOptions trial = options;
     const auto has_room = [&](uint64_t context) -> Result<bool> {
         trial.context = context;
-        if (yield) return fitting_split(model, trial, cpu, device, from, *yield).ok();
-        const Result<Split> split = split_model(model, trial, cpu, device, from);
+        if (yield) return fitting_split(model, trial, where, from, *yield).ok();
+        const Result<Split> split = split_model(model, trial, where, from);
         if (!split && context <= kGrain) return split.error();
         return split && fits(split.value());  // a device may have no buffers for so long a cache
     };
@@ -377,7 +534,7 @@ static bool is_last(const Op& op) {
 
 Result<double> expected_tokens_per_second(const Model& model, const EngineOptions& options,
                                           std::span<const Placement> all, const PaceOf& pace_of,
-                                          double crossing, uint64_t position) {
+                                          const CrossingOf& crossing, uint64_t position) {
     const std::span<const Placement> placements = with_steps(all);
     const CacheSizing sizing{options.context, 1, options.cache};
     const Plan plan = RL_TRY(model.plan(1, 1, sizing));
@@ -390,8 +547,10 @@ Result<double> expected_tokens_per_second(const Model& model, const EngineOption
             plan.steps.begin() + ptrdiff_t(placements[i].first),
             plan.steps.begin() + ptrdiff_t(placements[i].last),
             [&](const Step& step) { return !expert_weights(plan, step.op).empty() && !is_last(step.op); });
-        if (placements[(i + 1) % placements.size()].backend != placements[i].backend)
-            seconds += crossing + double(kernels_of(lowered[i])) * pace.first_seconds;
+        const Backend& next = *placements[(i + 1) % placements.size()].backend;
+        if (&next != placements[i].backend)
+            seconds +=
+                crossing(*placements[i].backend, next) + double(kernels_of(lowered[i])) * pace.first_seconds;
         seconds += pace.run_seconds + steps_seconds(lowered[i], pace) + double(layers) * pace.expert_seconds +
                    double(step_bytes(plan, placements[i], position)) / pace.bytes_per_second;
     }

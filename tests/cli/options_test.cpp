@@ -157,6 +157,67 @@ TEST_CASE("options: -ngl 0 is the CPU, and -mg a number of the GPU") {
     CHECK(both.device == "vulkan");
 }
 
+namespace {
+
+// "vulkan:0 vulkan:1; 3 1" of a list and its options, or why it is refused.
+std::string settled(const std::vector<std::string>& arguments) {
+    ModelOptions target;
+    Options options("test", "", {"test"});
+    add_device_options(options, target);
+    if (options.parse(arguments)) return "refused";
+    if (const Status done = settle_device(target); !done) return done.error().message;
+    std::string all = target.device;
+    for (const std::string& other : target.others) all += " " + other;
+    return target.shares.empty() ? all : fmt::format("{}; {}", all, fmt::join(target.shares, " "));
+}
+
+}  // namespace
+
+TEST_CASE("options: a list of devices shares layers out, and shares of 0 leave some of them out") {
+    CHECK(settled({"--device", "hip:0,hip:1"}) == "hip:0 hip:1");
+    CHECK(settled({"-dev", "Vulkan0,ROCm1,CUDA2,none"}) == "vulkan:0 hip:1 hip:2 cpu");
+    CHECK(settled({"-dev", "hip:0,hip:0", "-sm", "layer", "-ts", "3,1"}) == "hip:0 hip:0; 3 1");
+    CHECK(settled({"-dev", "hip:0,hip:1,cpu", "-ts", "3/0/0.5"}) == "hip:0 cpu; 3 0.5");
+    CHECK(settled({"-dev", "hip:0,hip:1,cpu", "-ts", "0,0,1"}) == "cpu; 1");
+    CHECK(settled({"-dev", "hip:0,hip:1", "-sm", "none"}) == "hip:0");
+    CHECK(settled({"-dev", "hip:0,hip:1", "-sm", "none", "-mg", "1"}) == "hip:1");
+    CHECK(settled({"-sm", "none", "-mg", "1"}) == "gpu:1");
+    CHECK(settled({"-dev", "cpu,cpu", "--cpu-level", "avx2"}) == "cpu cpu");
+    CHECK(settled({"-dev", "vulkan:0,cpu", "--vulkan-level", "dot", "--cpu-level", "avx2"}) ==
+          "vulkan:0 cpu");
+    CHECK(settled({"-dev", "hip:0,hip:1", "-ngl", "7"}) == "hip:0 hip:1");
+}
+
+TEST_CASE("options: a list of devices that cannot be is one line, which says what would work") {
+    for (const char* wrong : {"", ",", "hip:0,", ",hip:0", "hip:0,,hip:1", "0,1", "auto,hip:0"})
+        CHECK_MESSAGE(settled({"--device", wrong}) == "refused", wrong);
+    for (const char* wrong : {"", "a", "3,,1", "-1,1", "0,0", "nan,1", "3;1", "1e99"})
+        CHECK_MESSAGE(settled({"-ts", wrong}) == "refused", wrong);
+    for (const char* wrong : {"row", "tensor", "graph", ""}) CHECK(settled({"-sm", wrong}) == "refused");
+    CHECK(settled({"-dev", "hip:0,hip:1", "-ts", "1,1,1"}) ==
+          "-ts/--tensor-split: 3 shares for the 2 devices of --device hip:0,hip:1");
+    CHECK(settled({"-dev", "hip:0", "-ts", "1,1"}) ==
+          "-ts/--tensor-split: 2 shares for the 1 device of --device hip:0");
+    CHECK(settled({"-dev", "hip:0,hip:1", "-sm", "none", "-mg", "2"}) ==
+          "-mg/--main-gpu 2: --device hip:0,hip:1 has devices 0 to 1");
+    CHECK(
+        settled({"-dev", "hip:0,hip:1", "-mg", "1"}) ==
+        "-mg/--main-gpu 1: several devices have layers; with -sm/--split-mode none it says which of them is "
+        "used alone");
+    CHECK(settled({"-sm", "none", "-ts", "1,1"}) ==
+          "-ts/--tensor-split: -sm/--split-mode none has the model on one device: leave one of them out");
+    CHECK(settled({"-dev", "hip:0,cpu:1"}) == "--device hip:0,cpu:1: the CPU is one device, called cpu");
+    CHECK(settled({"-dev", "hip:0,vulkan:"}) ==
+          "--device hip:0,vulkan:: a number, or part of a device's name, belongs behind the colon");
+    CHECK(settled({"-dev", "hip:0,cpu", "-ngl", "7"}) ==
+          "-ngl: --device hip:0,cpu says what the CPU has, too: leave it out, or share layers out with "
+          "-ts/--tensor-split");
+    CHECK(
+        settled({"-dev", "hip:0,hip:1", "-ngl", "0"}) ==
+        "-ngl 0 means the CPU, --device hip:0,hip:1 another: leave one of them out, or have prompts computed "
+        "there with --op-offload");
+}
+
 TEST_CASE("options: values that llama.cpp and ollama take mean the same here") {
     const auto parsed = [](const std::vector<std::string>& arguments) {
         RunOptions run;

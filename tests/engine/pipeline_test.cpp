@@ -89,7 +89,7 @@ std::vector<float> session_logits(Session session, const std::vector<Token>& tok
 std::vector<float> split_logits(const Model& model, Backend& cpu, Backend& device, const SplitWish& wish,
                                 const std::vector<Token>& tokens) {
     SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
-    options.placements = must(split_model(model, options, cpu, device, wish)).placements;
+    options.placements = must(split_model(model, options, {&cpu, {&device}}, wish)).placements;
     return session_logits(must(Session::create(model, options)), tokens);
 }
 
@@ -301,7 +301,7 @@ TEST_CASE("split: routers and shared experts stay on the device where experts ar
         CAPTURE(name);
         const Model model = tiny(name);
         const uint32_t layers = model.config().layers;
-        const Split split = must(split_model(model, options, cpu, *other, {layers, layers}));
+        const Split split = must(split_model(model, options, {&cpu, {other.get()}}, {layers, layers}));
         CHECK(split.counts.experts > 0);
         std::vector<size_t> cuts, places;
         for (const Placement& placement : split.placements) {
@@ -333,7 +333,7 @@ TEST_CASE("split: layers that share caches stay together, at the nearest cut") {
             uint32_t last = 0;
             for (uint32_t wanted = 0; wanted <= layers; ++wanted) {
                 INFO(name, ", ", wanted, " layers on ", device.device().detail);
-                const Split split = must(split_model(model, options, *other, device, {wanted}));
+                const Split split = must(split_model(model, options, {other.get(), {&device}}, {wanted}));
                 possible.insert(split.counts.layers);
                 CHECK(split.counts.layers >= last);
                 last = split.counts.layers;
@@ -364,7 +364,7 @@ TEST_CASE(
             for (uint32_t layer = name == "gemma3n" ? 1 : 0; layer < layers; ++layer) {
                 INFO(name, ", layer ", layer, " on the CPU, others on ", device.device().detail);
                 const SplitWish wish{UINT32_MAX, 0, {{fmt::format("blk\\.{}\\.", layer), true}}};
-                const Split split = must(split_model(model, options, cpu, device, wish));
+                const Split split = must(split_model(model, options, {&cpu, {&device}}, wish));
                 // It reads the cache of an earlier layer, or later layers read its cache and come along.
                 if (layer >= layers - model.config().shared_caches)
                     CHECK(split.followed == std::vector{layer});
@@ -407,11 +407,12 @@ TEST_CASE("split: tensors named by patterns are where these say, and all of a bl
     if (&cpu == &device) return;
     const auto counts = [&](const std::string& name, const std::vector<TensorRule>& rules) {
         const Model model = tiny(name);
-        const Split split = must(split_model(model, options, cpu, device, {UINT32_MAX, 0, rules}));
+        const Split split = must(split_model(model, options, {&cpu, {&device}}, {UINT32_MAX, 0, rules}));
         const Matrix want = read_npy(golden("models/" + name + ".npy"));
         const std::vector<float> got = split_logits(model, cpu, device, {UINT32_MAX, 0, rules}, tokens);
         CHECK(relative_error(got, want.values) < either_bound(cpu, device, name));
-        const auto& [layers, experts, parts] = split.counts;
+        const auto& [layers, experts, parts, by_device] = split.counts;
+        CHECK(by_device == std::vector{layers});
         return fmt::format("{} {} {}, {} parts, unused {}", layers, experts, parts, split.placements.size(),
                            fmt::join(split.unused, " "));
     };
@@ -426,7 +427,7 @@ TEST_CASE("split: tensors named by patterns are where these say, and all of a bl
     CHECK(counts("llama3", {{".", true}}) == "0 0 0, 1 parts, unused ");
 
     const auto refused = [&](const std::string& name, const std::vector<TensorRule>& rules) {
-        const auto split = split_model(tiny(name), options, cpu, device, {UINT32_MAX, 0, rules});
+        const auto split = split_model(tiny(name), options, {&cpu, {&device}}, {UINT32_MAX, 0, rules});
         REQUIRE_FALSE(split.ok());
         return split.error().message;
     };
@@ -445,7 +446,7 @@ TEST_CASE("split: a session saves and restores its caches, wherever they are") {
         const Model model = tiny(name);
         SessionOptions options{kSizing.context, kBatch, 1, kSizing.type};
         Backend &cpu = *backends().front(), &device = *backends().back();
-        options.placements = must(split_model(model, options, cpu, device, {1})).placements;
+        options.placements = must(split_model(model, options, {&cpu, {&device}}, {1})).placements;
         const std::string path = std::filesystem::temp_directory_path() / ("redline_split_" + name);
         std::vector<float> want;
         {
@@ -472,10 +473,10 @@ TEST_CASE("split: as many layers as fit are on the device, and none fits is an e
     const auto other = must(open_backend("cpu", {.threads = 1}));
     uint32_t last = 0;
     for (uint32_t wanted = 0; wanted <= layers; ++wanted) {
-        const Split exact = must(split_model(model, options, cpu, *other, {wanted}));
+        const Split exact = must(split_model(model, options, {&cpu, {other.get()}}, {wanted}));
         const uint64_t need = wanted == 0 ? 1 : exact.needs.back().total();
         const auto device = must(open_backend("cpu", {.threads = 1, .memory = need}));
-        const Split split = must(fitting_split(model, options, cpu, *device, {}, Yield::layers));
+        const Split split = must(fitting_split(model, options, {&cpu, {device.get()}}, {}, Yield::layers));
         CHECK(split.counts.layers >= last);
         CHECK(split.counts.layers >= wanted);
         CHECK(fits(split));
@@ -485,20 +486,22 @@ TEST_CASE("split: as many layers as fit are on the device, and none fits is an e
     }
     CHECK(last == layers);
     const auto tiny_cpu = must(open_backend("cpu", {.threads = 1, .memory = 1}));
-    const auto none = fitting_split(model, options, *tiny_cpu, *tiny_cpu, {}, Yield::layers);
+    const auto none = fitting_split(model, options, {tiny_cpu.get(), {tiny_cpu.get()}}, {}, Yield::layers);
     REQUIRE_FALSE(none.ok());
     CHECK(none.error().message.find("no split between them fits") != std::string::npos);
-    CHECK(must(fitting_context(model, options, *tiny_cpu, *tiny_cpu, {}, Yield::layers)) == 0);
-    CHECK(must(fitting_context(model, options, cpu, *tiny_cpu, {}, Yield::layers)) == options.context);
+    CHECK(must(fitting_context(model, options, {tiny_cpu.get(), {tiny_cpu.get()}}, {}, Yield::layers)) == 0);
+    CHECK(must(fitting_context(model, options, {&cpu, {tiny_cpu.get()}}, {}, Yield::layers)) ==
+          options.context);
     // Room for the caches of 8192 tokens, and of no more; those of few take less than loading does.
     SessionOptions longer{8192, kBatch, 1, kSizing.type};
-    const uint64_t room = must(split_model(model, longer, *other, *tiny_cpu, {0})).needs.front().total();
+    const uint64_t room =
+        must(split_model(model, longer, {other.get(), {tiny_cpu.get()}}, {0})).needs.front().total();
     const auto small = must(open_backend("cpu", {.threads = 1, .memory = room}));
     longer.context = 20000;
-    CHECK(must(fitting_context(model, longer, *small, *tiny_cpu, {}, Yield::layers)) == 8192);
+    CHECK(must(fitting_context(model, longer, {small.get(), {tiny_cpu.get()}}, {}, Yield::layers)) == 8192);
     // A session that is told to split so refuses before it loads.
     SessionOptions told = options;
-    told.placements = must(split_model(model, options, *tiny_cpu, cpu, {1})).placements;
+    told.placements = must(split_model(model, options, {tiny_cpu.get(), {&cpu}}, {1})).placements;
     CHECK_FALSE(Session::create(model, told).ok());
 }
 
@@ -509,11 +512,11 @@ TEST_CASE("split: as many experts as have to are on the CPU, and layers only whe
     const uint32_t layers = model.config().layers;
     const auto other = must(open_backend("cpu", {.threads = 1}));
     const auto need_of = [&](const SplitWish& wish) {
-        return must(split_model(model, options, cpu, *other, wish)).needs.front().total();
+        return must(split_model(model, options, {&cpu, {other.get()}}, wish)).needs.front().total();
     };
     const auto fitted = [&](uint64_t memory, Yield yield) {
         const auto device = must(open_backend("cpu", {.threads = 1, .memory = memory}));
-        return fitting_split(model, options, cpu, *device, {}, yield);
+        return fitting_split(model, options, {&cpu, {device.get()}}, {}, yield);
     };
     for (uint32_t experts = 1; experts <= layers; ++experts) {
         const uint64_t need = need_of({layers, experts});

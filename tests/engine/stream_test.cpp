@@ -35,7 +35,8 @@ SessionOptions options_of(std::vector<Placement> placements, uint32_t stream_row
 }
 
 std::vector<Placement> split_of(const Model& model, Backend& device, const SplitWish& wish) {
-    auto placements = must(split_model(model, options_of({}, 0), *backends()[0], device, wish)).placements;
+    auto placements =
+        must(split_model(model, options_of({}, 0), {backends()[0].get(), {&device}}, wish)).placements;
     const size_t end = placements.back().last;
     if (wish.layers == 0) placements.push_back({&device, end, end});
     return placements;

@@ -77,7 +77,7 @@ static LoadedModel chain_on(Backend& backend, double bandwidth) {
     loaded.model = std::make_unique<Model>(must(Model::load(chain_model(), backend, {64, {}})));
     loaded.split.placements = {
         Placement{&backend, 0, must(loaded.model->plan(1, 1, {64, 1, loaded.cache})).steps.size()}};
-    loaded.speed.bandwidth = bandwidth;
+    loaded.device.bandwidth = bandwidth;
     return loaded;
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("expected speed: with a pace, each run and step takes its time beside 
     const auto backend = must(open_backend("cpu", {.threads = 1}));
     LoadedModel loaded = chain_on(*backend, 1e9);
     CHECK(expected_tokens_per_second(loaded, 64, 10) == 0.0);
-    loaded.speed.pace = {1e9, 1e-3, 20e-3, 0.5, {}, 0.0};  // it has no experts
+    loaded.device.pace = {1e9, 1e-3, 20e-3, 0.5, {}, 0.0};  // it has no experts
     const Plan plan = must(loaded.model->plan(1, 1, {64, 1, loaded.cache}));
     const Cost one = step_cost(plan, {1, 1, 10});
     const auto steps = double(must(lower(plan, *backend)).plan.steps.size());
@@ -108,9 +108,9 @@ TEST_CASE("expected speed: with a pace, each run and step takes its time beside 
     const std::string key = kernel_key(attention->op, lowered);
     const auto same = std::ranges::count_if(
         lowered.steps, [&](const Step& step) { return kernel_key(step.op, lowered) == key; });
-    loaded.speed.pace.op_seconds = {{key, 5e-3}};
+    loaded.device.pace.op_seconds = {{key, 5e-3}};
     CHECK(1.0 / expected_tokens_per_second(loaded, 64, 10) == doctest::Approx(seconds + double(same) * 4e-3));
-    loaded.speed.pace.op_seconds.clear();
+    loaded.device.pace.op_seconds.clear();
     Generation made;
     made.steps = 20;
     made.context_sum = 200;
@@ -126,11 +126,12 @@ TEST_CASE("expected speed: each going on at the other place takes its time, that
     const Model model = must(Model::load(chain_model(), *backend, {64, {}}));
     const EngineOptions options{.context = 64};
     const PaceOf pace = [](const Backend&) { return DecodePace{1e9, 1e-3, 20e-3, 0.0, {}, 0.0}; };
-    const auto seconds = [&](std::span<const Placement> placements, double crossing) {
+    const auto seconds = [&](std::span<const Placement> placements, double each) {
+        const CrossingOf crossing = [each](const Backend&, const Backend&) { return each; };
         return 1.0 / must(expected_tokens_per_second(model, options, placements, pace, crossing, 10));
     };
     for (const uint32_t layers : {0u, 1u, model.config().layers}) {
-        const Split split = must(split_model(model, options, *backend, *other, {layers}));
+        const Split split = must(split_model(model, options, {backend.get(), {other.get()}}, {layers}));
         const double crossings = split.placements.size() == 1 ? 0.0 : 2.0;
         CHECK(seconds(split.placements, 7e-3) ==
               doctest::Approx(seconds(split.placements, 0.0) + crossings * 7e-3));
@@ -215,7 +216,8 @@ TEST_CASE("expected speed: a pace is measured once for a format and layers of ex
             const Placement whole{backend.get(), 0,
                                   must(model->plan(1, 1, {64, 1, CacheType::f16})).steps.size()};
             const PaceOf pace_of = [&](const Backend&) { return pace; };
-            return must(expected_tokens_per_second(*model, options, {&whole, 1}, pace_of, 0.0, 10));
+            const CrossingOf none = [](const Backend&, const Backend&) { return 0.0; };
+            return must(expected_tokens_per_second(*model, options, {&whole, 1}, pace_of, none, 10));
         };
         CHECK(expected(1.0) > 0.0);
         CHECK(expected(0.5) == doctest::Approx(expected(1.0) / 2));
@@ -431,6 +433,6 @@ TEST_CASE("expected speed: threads that were left out for other programs are tol
     CHECK(explain_shared_cpu(loaded).empty());
     loaded.device.backend = std::make_unique<SharedCpu>(0);
     CHECK(explain_shared_cpu(loaded).empty());
-    loaded.split.cpu = std::make_unique<SharedCpu>(5);
+    loaded.split.cpu.backend = std::make_unique<SharedCpu>(5);
     CHECK(has(explain_shared_cpu(loaded), "other programs use the CPU: at times 5 of 8 threads computed"));
 }

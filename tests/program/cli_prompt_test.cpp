@@ -241,8 +241,11 @@ TEST_CASE("run: llama.cpp's options are taken with one note, or refused by their
     CHECK(has(got.err, "note: --jinja, --mlock, -fa change nothing here"));
     check_refused(greedy({"-p", "a", "--lora", "x.gguf"}), 2, {"--lora: there are no adapters here"});
     check_refused(greedy({"-p", "a", "--completion-bash"}), 2, {"redline completion bash"});
+    check_refused(greedy({"-p", "a", "-sm", "row"}), 2, {"-sm layer shares layers out"});
+    check_refused(greedy({"-p", "a", "--rpc", "host:1"}), 2, {"the devices are those of this machine"});
     check_refused(greedy({"-p", "a", "--gpu", "max"}), 2, {"-ngl N"});
-    check_refused(greedy({"-p", "a", "-ts", "3,1"}), 2, {"-ts: one GPU and the CPU are used"});
+    check_refused(greedy({"-p", "a", "-ts", "3,1"}), 2,
+                  {"-ts/--tensor-split: 2 shares for the 1 device of --device cpu"});
     check_refused(greedy({"-p", "a", "-dr", "a"}), 2, {"-dr: redline pull USER/REPO fetches a model"});
     check_refused(greedy({"-p", "a", "--n-gpu-layer", "9"}), 2, {"did you mean --n-gpu-layers"});
 }

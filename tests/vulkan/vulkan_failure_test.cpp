@@ -81,7 +81,7 @@ static Result<std::vector<float>> load_and_stream(Backend& backend) {
     static const std::unique_ptr<Backend> cpu = must(open_backend("cpu", {.threads = 1}));
     const Model model = RL_TRY(Model::inspect(golden("models/llama3.gguf"), kOptions.context));
     SessionOptions options = kOptions;
-    options.placements = RL_TRY(split_model(model, options, *cpu, backend, {1})).placements;
+    options.placements = RL_TRY(split_model(model, options, {cpu.get(), {&backend}}, {1})).placements;
     options.stream_rows = 4;
     Session session = RL_TRY(Session::create(model, options));
     RL_TRY(session.feed(golden_tokens()));

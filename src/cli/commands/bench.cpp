@@ -351,7 +351,7 @@ private:
         RL_TRY(check_all(loaded, most, uint64_t(context)));
         most.kernel_check = KernelCheck::never;
         most.quick_tune = TuneBefore::never;
-        if (loaded.device.name() != "cpu" && asks_split(model, *loaded.model)) {
+        if (loaded.is_shared() || (loaded.device.name() != "cpu" && asks_split(model, *loaded.model))) {
             note_demo_model(model);
             RL_TRY(place_model(loaded, most, uint64_t(context)));
             return loaded;
@@ -373,18 +373,17 @@ private:
     }
 
     // Measured anew, so that bench is also the way to mend a figure of a busy machine that was kept.
-    // For a split model: bytes per second of both devices together, when each reads its part after the other.
+    // For a split model: bytes per second of all places together, when each reads its part after the others.
     static Result<double> measure_bandwidth(LoadedModel& loaded, const HostOptions& options) {
         const auto measured = [&](Backend& backend) {
             return measured_bandwidth(backend, options.cache_folder, *options.notes);
         };
-        loaded.speed.bandwidth = measured(*loaded.device.backend);
-        if (loaded.split.cpu) loaded.speed.cpu_bandwidth = measured(*loaded.split.cpu);
+        for (OpenDevice* place : loaded.places()) place->bandwidth = measured(*place->backend);
         measure_paces(loaded, options, true);
-        if (!loaded.split) return loaded.speed.bandwidth;
+        if (!loaded.split) return loaded.device.bandwidth;
         uint64_t bytes = 0;
-        for (const Backend* backend : {loaded.device.backend.get(), loaded.split.cpu.get()})
-            bytes += RL_TRY(step_bytes(*loaded.model, {}, loaded.split.placements, *backend, 1));
+        for (const OpenDevice* place : loaded.places())
+            bytes += RL_TRY(step_bytes(*loaded.model, {}, loaded.split.placements, *place->backend, 1));
         return double(bytes) * most_tokens_per_second(loaded, EngineOptions().context, 1);
     }
 
@@ -434,12 +433,13 @@ private:
         record.kernels_tuned = loaded.device.kernels_tuned;
         record.quick_tune_seconds = loaded.device.quick_tune_seconds;
         record.backend = loaded.device.name();
-        record.device_id = options_.devices ? model.device : loaded.device.name();
+        record.device_id = options_.devices ? model.device : loaded.labels();
         record.device = device.name;
         record.device_detail = device.detail;
         record.threads = device.threads;
         record.layers = loaded.split.counts;
-        record.has_split = bool(loaded.split);
+        const Backend* const cpu = loaded.split.cpu.backend.get();
+        record.has_split = cpu && std::ranges::count(loaded.split.placements, cpu, &Placement::backend) > 0;
         return record;
     }
 
@@ -543,6 +543,8 @@ int run_bench(const std::vector<std::string>& arguments) {
     Options options = declare(bench);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     Status usage = settle_device(bench.common);
+    if (usage && (bench.ops || bench.devices))
+        usage = check_one_device(bench.common, bench.ops ? "bench --ops" : "bench --devices");
     if (usage) usage = check_kind(options, bench);
     if (usage) usage = check_spec(options, bench);
     if (!usage) return fail(usage.error(), kUsage);

@@ -220,9 +220,13 @@ void Talk::show_plan() {
 void Talk::show_memory() {
     const MemoryNeed& need = conversation_.session().memory();
     const LoadedModel& loaded = model_->loaded;
-    std::string offered =
-        fmt::format("{} that {} offers", loaded.device.backend->device().memory.text(), loaded.device.name());
-    if (loaded.split) offered += fmt::format(" and {} of cpu", loaded.split.cpu->device().memory.text());
+    std::string offered;
+    for (const OpenDevice* place : loaded.places()) {
+        const std::string label = loaded.label(place->backend.get());
+        const std::string memory = place->backend->device().memory.text();
+        offered += offered.empty() ? fmt::format("{} that {} offers", memory, label)
+                                   : fmt::format(" and {} of {}", memory, label);
+    }
     tell(fmt::format("memory: weights {}, cache {}, scratch {}, of {}; peak of the program {}",
                      format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
                      offered, format_bytes(peak_resident())));

@@ -45,7 +45,7 @@ void ChatModel::unload() {
         if (*second) (*second)->model->unload();
     if (guesses.draft) guesses.draft->device.backend.reset();
     loaded.model->unload();
-    loaded.device.backend.reset();
+    for (OpenDevice* device : loaded.devices()) device->backend.reset();
 }
 
 std::string ChatModel::name() const {

@@ -198,6 +198,7 @@ int run_imatrix(const std::vector<std::string>& arguments) {
     if (imatrix.text.file.empty()) return fail(error("name a text with -f FILE"), kUsage);
     Status usage = check_model_given(imatrix.model.model);
     if (usage) usage = settle_device(imatrix.model);
+    if (usage) usage = check_one_device(imatrix.model, "imatrix");
     if (!usage) return fail(usage.error(), kUsage);
     const Result<int> code = measure(imatrix);
     return code ? code.value() : fail(code.error());

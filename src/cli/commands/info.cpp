@@ -5,6 +5,7 @@
 #include "cli/split_report.h"
 #include "cli/terminal/terminal.h"
 #include "cli/user_models.h"
+#include "host/device_list.h"
 #include "host/load_model.h"
 #include "host/model_facts.h"
 #include "host/open_device.h"
@@ -154,8 +155,30 @@ Json tokenizer_json(const Tokenizer& t) {
             {"warnings", t.warnings()}};
 }
 
+// The same of several devices together.
+Result<Json> shared_memory_json(LoadedModel& loaded, const ModelOptions& options, uint64_t context) {
+    const Model& model = *loaded.model;
+    const SessionOptions session = session_options(options, loaded.device.backend->device(), context);
+    const SessionNeed need = RL_TRY(session_need(loaded, session));
+    Json memory = {{"context", context},
+                   {"cache_type", cache_type_name(options.cache)},
+                   {"weights", need.need.weights},
+                   {"decoded", describe_decoding(model.file_weights(), *loaded.device.backend)},
+                   {"cache", need.need.cache},
+                   {"scratch", need.need.scratch},
+                   {"staging", need.need.staging},
+                   {"total", need.need.total()},
+                   {"available", need.budget},
+                   {"limit", format_bytes(need.budget)},
+                   {"fits", need.fits},
+                   {"largest_context", RL_TRY(split_context(loaded, options, model.config().train_context))}};
+    add_decision(loaded, options, session, memory);
+    return memory;
+}
+
 // The room that the device has which is open, and how `run` would use it.
 Result<Json> memory_json(LoadedModel& loaded, const ModelOptions& options, uint64_t context) {
+    if (loaded.is_shared()) return shared_memory_json(loaded, options, context);
     const Model& model = *loaded.model;
     Backend& backend = *loaded.device.backend;
     const DeviceInfo& device = backend.device();
@@ -238,17 +261,18 @@ Result<Json> gather(const InfoOptions& info) {
         all["shape"] = shape_json(m.config());
         all["tokenizer"] = tokenizer_json(m.tokenizer());
         add_chat(gguf.metadata(), m.tokenizer(), all);
-        const DeviceChoice choice = RL_TRY(choose_device(info.model.device));
-        loaded.device.choice = {choice.backend, choice.device, ""};
+        RL_TRY(choose_devices(loaded, info.model));
+        loaded.device.choice.why.clear();
         loaded.cache = info.model.cache;
         RL_TRY(open_for(loaded, info.model));
         // A model that does not fit is shown with the context that it was trained for.
         const Result<uint64_t> chosen = choose_context(loaded, info.model);
         const uint64_t context = chosen ? chosen.value() : m.config().train_context;
         all["memory"] = RL_TRY(memory_json(loaded, info.model, context));
-        all["memory"]["device"] = loaded.device.name();
+        all["memory"]["device"] = loaded.labels();
         if (info.plan) all["plan"] = RL_TRY(plan_json(loaded, info.model, context));
-        if (info.model.device.empty()) all["devices"] = devices_json(loaded, info.model, context);
+        if (info.model.device.empty() && !loaded.is_shared())
+            all["devices"] = devices_json(loaded, info.model, context);
     }
     all["runs"] = model.ok();
     if (!model) {

@@ -176,7 +176,9 @@ int run_models(const std::vector<std::string>& arguments) {
     ModelsOptions models;
     Options options = declare(models);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (const Status usage = settle_device(models.model); !usage) return fail(usage.error(), kUsage);
+    Status usage = settle_device(models.model);
+    if (usage) usage = check_one_device(models.model, "models");
+    if (!usage) return fail(usage.error(), kUsage);
     if (models.names) return print_names(models);
     const Result<int> code = list(models);
     return code ? code.value() : fail(code.error());

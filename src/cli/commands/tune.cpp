@@ -301,6 +301,7 @@ int run_tune(const std::vector<std::string>& arguments) {
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     tune.checks = tune.model.kernel_check == KernelCheck::always || !options.given("--no-self-test");
     Status usage = settle_device(tune.model);
+    if (usage) usage = check_one_device(tune.model, "tune");
     if (usage && tune.model.device == "cpu")
         usage = error("--device cpu: kernels of the CPU have no variants to measure");
     if (!usage) return fail(usage.error(), kUsage);

@@ -294,7 +294,9 @@ int run_verify(const std::vector<std::string>& arguments) {
     VerifyOptions verify;
     Options options = declare(verify);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (const Status usage = settle_device(verify.model); !usage) return fail(usage.error(), kUsage);
+    Status usage = settle_device(verify.model);
+    if (usage) usage = check_one_device(verify.model, "verify");
+    if (!usage) return fail(usage.error(), kUsage);
     if (const Status found = take_demo_model(verify.model); !found) return fail(found.error());
     const Result<int> code = Verification(verify).run();
     return code ? code.value() : fail(code.error());

@@ -11,8 +11,10 @@ constexpr std::string_view kNoDownload = "redline pull USER/REPO fetches a model
 constexpr std::string_view kNoDraft = "speculation goes without it here: leave it out";
 constexpr std::string_view kNoImages = "models read text alone here: leave it out";
 constexpr std::string_view kNoRope = "the position encoding is as the model file says: leave it out";
-constexpr std::string_view kOneDevice =
-    "one GPU and the CPU are used: leave it out, --device NAME chooses the GPU, -ngl and -ot what is there";
+constexpr std::string_view kNoExpertCache =
+    "experts stay where they are: leave it out, --cpu-moe says which of them are on the CPU";
+constexpr std::string_view kOneHost =
+    "the devices are those of this machine: leave it out, --device NAME,NAME shares layers out over several";
 constexpr std::string_view kNoServer = "redline serve takes it; redline chat and redline run answer here";
 constexpr std::string_view kNoAdapter = "there are no adapters here: give a file that they are merged into";
 constexpr std::string_view kNoGrammar = "this command holds answers to no grammar: leave it out";
@@ -31,8 +33,8 @@ constexpr ForeignOption kForeign[] = {
     {"-fa --flash-attn -fit --fit", kMaybe},
     {"--check-tensors --warmup --no-warmup -bs --backend-sampling --no-kv-unified -kvu --kv-unified"},
     // Where weights are.
-    {"-sm --split-mode", 1},
-    {"-ts --tensor-split --moe-cache-mib --rpc", 1, kOneDevice},
+    {"--moe-cache-mib", 1, kNoExpertCache},
+    {"--rpc", 1, kOneHost},
     {"-ncffn --n-cpu-ffn", 1, "-ot \"blk\\\\.(0|1)\\\\.ffn=CPU\" does that for layers 0 and 1"},
     {"--list-devices", 0, "redline devices lists them"},
     {"--gpu", 1,

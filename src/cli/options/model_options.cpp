@@ -56,15 +56,12 @@ void add_threads_option(Options& options, std::string_view cores, uint32_t& targ
 void add_device_options(Options& options, ModelOptions& target) {
     take_surroundings(target);
     options.each(
-        "-dev --device", "NAME",
+        "-dev --device", "NAME[,...]",
         "where to run: cpu (or none), gpu, vulkan, vulkan:1 or part of a device's name, in any case; redline "
         "devices lists them; none other is taken, and where it cannot be had the exit status is 3 (default: "
-        "auto, the best GPU, or cpu when there is none)",
-        [&target](const std::string& name) -> Status {
-            if (name.empty()) return error("was given an empty name");
-            target.device = RL_TRY(device_name(name));
-            return {};
-        });
+        "auto, the best GPU, or cpu when there is none). Several (hip:0,hip:1) share the layers, in this "
+        "order; one that is named twice counts as two",
+        [&target](const std::string& names) { return take_devices(names, target); });
     options.common("cpu, gpu, vulkan, ...: redline devices");
     add_split_options(options, target);
     options.each(
@@ -75,7 +72,9 @@ void add_device_options(Options& options, ModelOptions& target) {
             target.memory = RL_TRY(parse_bytes(text));
             return {};
         });
-    options.number("-mg --main-gpu", "the GPU by its number (default: the best)", target.main_gpu, 0, 63);
+    options.number("-mg --main-gpu",
+                   "the GPU by its number (default: the best); with -sm none, which device of the list",
+                   target.main_gpu, 0, 63);
     options.choice("--cpu-level", {"portable", "avx2", "avx512", "amx"},
                    "highest CPU instruction set to use (default: the machine's)", [&target](size_t index) {
                        constexpr const char* kNames[] = {"portable", "avx2", "avx512", "amx"};
@@ -132,6 +131,21 @@ void add_split_options(Options& options, ModelOptions& target) {
                                  : text == "auto"              ? -1
                                  : text == "off"               ? 0
                                                                : RL_TRY(parse_integer(text, 0, kAll));
+            return {};
+        });
+    options.each("-sm --split-mode", "none|layer",
+                 "layer: a model's layers are shared out over the devices that -dev names, or over all GPUs; "
+                 "none: one device has them (default: as many devices as -dev names)",
+                 [&target](const std::string& name) -> Status {
+                     target.split_mode = RL_TRY(parse_split_mode(name));
+                     return {};
+                 });
+    options.each(
+        "-ts --tensor-split", "N,N[,...]",
+        "the layers of each device, in proportion (default: by how fast each reads, as far as it has "
+        "memory)",
+        [&target](const std::string& shares) -> Status {
+            target.shares = RL_TRY(parse_shares(shares));
             return {};
         });
     options.flag("--op-offload",

@@ -21,8 +21,7 @@ Result<uint32_t> choose_kept(const LoadedModel& loaded, HostOptions host, uint64
     const DeviceInfo& device = loaded.device.backend->device();
     for (host.kept = std::max(3 * parallel, 4u); host.kept > 0; host.kept /= 2) {
         const EngineOptions engine = session_options(with_pages(host, context), device, context, parallel);
-        const MemoryNeed need = RL_TRY(memory_need(*loaded.model, *loaded.device.backend, engine));
-        if (need.total() <= device.memory.bytes) break;
+        if (RL_TRY(session_need(loaded, engine)).fits) break;
     }
     return host.kept;
 }
@@ -223,16 +222,15 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(LoadedModel& loaded, const 
     return std::unique_ptr<Scheduler>(new Scheduler(RL_TRY(Loop::create(loaded, host, options))));
 }
 
-Result<MemoryNeed> Scheduler::need(LoadedModel& loaded, const HostOptions& host,
-                                   const SchedulerOptions& options) {
+Result<SessionNeed> Scheduler::need(LoadedModel& loaded, const HostOptions& host,
+                                    const SchedulerOptions& options) {
     HostOptions guessing = host;
     SpeculationOptions speculation = options.speculation;
     const OpenSpeculation drafting = RL_TRY(inspect_speculation(speculation, guessing, loaded));
     const Sizing sizing = RL_TRY(size_scheduler(loaded, guessing, options));
-    Backend& backend = *loaded.device.backend;
-    return memory_need(*loaded.model, backend,
-                       session_options(sizing.host, backend.device(), sizing.options.context,
-                                       outputs_of(sizing.options, sizing.host)));
+    return session_need(loaded,
+                        session_options(sizing.host, loaded.device.backend->device(), sizing.options.context,
+                                        outputs_of(sizing.options, sizing.host)));
 }
 
 Submission Scheduler::submit(AnswerRequest request) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "host/load_model.h"
+#include "host/load_plan.h"
 #include "host/open_speculation.h"
 #include "serve/batch/answer.h"
 #include "serve/batch/held_blocks.h"
@@ -73,10 +74,10 @@ public:
     // thread. `loaded` and what `host` names have to outlive the scheduler.
     static Result<std::unique_ptr<Scheduler>> create(LoadedModel& loaded, const HostOptions& host,
                                                      const SchedulerOptions& options);
-    // The memory that such a scheduler takes with the model on one device. The device is opened if that is
+    // The memory that such a scheduler takes with all of the model on its devices. They are opened if that is
     // not done, and nothing is loaded.
-    static Result<MemoryNeed> need(LoadedModel& loaded, const HostOptions& host,
-                                   const SchedulerOptions& options);
+    static Result<SessionNeed> need(LoadedModel& loaded, const HostOptions& host,
+                                    const SchedulerOptions& options);
     // Ends what runs and what waits, as cancelled.
     ~Scheduler();
     Scheduler(const Scheduler&) = delete;

@@ -56,10 +56,11 @@ Problem unplaced(const Error& fault) {
     return {.status = 503, .message = fault.message, .retry_seconds = 30};
 }
 
-// The device with the memory that there is at most: the rest of a split model goes to the CPU.
-DeviceInfo emptied(const DeviceInfo& device, const HostOptions& host, uint64_t held) {
+// The device with the memory that it and others have together at most: the rest of a split model goes to the
+// CPU.
+DeviceInfo emptied(const DeviceInfo& device, uint64_t budget, const HostOptions& host, uint64_t held) {
     DeviceInfo most = device;
-    uint64_t bytes = device.memory.bytes + (host.memory > 0 ? 0 : held);
+    uint64_t bytes = budget + (host.memory > 0 ? 0 : held);
     if (device.threads == 0) bytes += host_budget(host_memory()).bytes;
     most.memory = {bytes, {{"all that other models leave when they are unloaded", bytes}}};
     return most;
@@ -83,10 +84,10 @@ std::optional<Problem> check_hosted(const OfferedModel& offered, const Hosting& 
     const Result<uint64_t> context = choose_context(loaded, host);
     if (!context) return unplaced(context.error());
     options.context = context.value();
-    const Result<MemoryNeed> need = Scheduler::need(loaded, host, options);
+    const Result<SessionNeed> need = Scheduler::need(loaded, host, options);
     if (!need) return unplaced(need.error());
-    const Status fits = check_fits(need.value(), *loaded.model,
-                                   emptied(loaded.device.backend->device(), host, held), context.value());
+    const DeviceInfo most = emptied(loaded.device.backend->device(), need.value().budget, host, held);
+    const Status fits = check_fits(need.value().need, *loaded.model, most, context.value());
     if (!fits) return unplaced(fits.error());
     return {};
 }
