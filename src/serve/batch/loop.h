@@ -110,6 +110,7 @@ private:
     void iterate();
     Parts generating();
     void add_prompts(Parts& together, std::vector<Parts>& alone);
+    uint64_t tokens_in_flight(const Request& request) const;
     void step(Parts parts);
     void guess(Parts& parts);
     void say_guesses_failed(const Error& problem);

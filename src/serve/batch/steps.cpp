@@ -43,6 +43,16 @@ Scheduler::Loop::Parts Scheduler::Loop::generating() {
     return all;
 }
 
+// The tokens of a prompt that several places read at a time, each another chunk, while nobody generates; 0:
+// none are.
+uint64_t Scheduler::Loop::tokens_in_flight(const Request& request) const {
+    constexpr uint64_t kChunks = 4;  // for each place: at the ends of a flight some of them wait
+    if (mixes_ || engine_->places() < 2) return 0;
+    uint64_t tokens = std::min(request.left(), kChunks * engine_->places() * engine_->options().batch);
+    if (!request.marks.empty()) tokens = std::min(tokens, request.marks.front() - request.position());
+    return tokens;
+}
+
 // Adds parts of prompts to the step of those that generate, or steps of their sequence alone.
 void Scheduler::Loop::add_prompts(Parts& together, std::vector<Parts>& alone) {
     const uint32_t batch = engine_->options().batch, outputs = plain_outputs();
@@ -64,6 +74,13 @@ void Scheduler::Loop::add_prompts(Parts& together, std::vector<Parts>& alone) {
     if (padding_ && room > 1) --room;  // see pads()
     for (const size_t i : prompt_order(states)) {
         Request& request = *readers[i];
+        if (const uint64_t tokens = tokens_in_flight(request);
+            tokens > batch && together.empty() && read == 0) {
+            alone.push_back({{&request, tokens}});
+            read = tokens;
+            request.passed_over -= tokens;
+            break;
+        }
         uint64_t tokens = std::min(request.left(), mixed ? std::min(budget, room) : budget);
         const bool apart = mixes_ && request.seeded() && tokens > 0;
         if (apart) tokens = std::min(request.left(), part - request.position() % part);
@@ -171,7 +188,10 @@ void Scheduler::Loop::step(Parts parts) {
         feeds.push_back({&*padding_, kPadding, 1});
     }
     const auto begin = Clock::now();
-    const Status done = engine_->step(feeds, {.best = best_wanted(parts), .cancel = &abort_});
+    const bool flies = parts.front().tokens > engine_->options().batch;  // see tokens_in_flight()
+    const auto unused = [](size_t, std::span<const float>) {};
+    const Status done = flies ? engine_->feed(feeds, unused, &abort_)
+                              : engine_->step(feeds, {.best = best_wanted(parts), .cancel = &abort_});
     if (!done) return step_went_wrong(parts, done.error());
     count(parts, std::chrono::duration<double>(Clock::now() - begin).count());
     keep_marked(parts);
