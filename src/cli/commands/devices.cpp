@@ -8,6 +8,9 @@
 #include "cli/version.h"
 #include "json/json.h"
 #include "memory/budget.h"
+#include "memory/pci_link.h"
+
+#include <fmt/ranges.h>
 
 namespace redline::cli {
 
@@ -75,6 +78,36 @@ std::string default_text() {
         best.backend, best.why, names_in_order());
 }
 
+// "up to 32 GB/s each way, 16 lanes of 16 GT/s"; empty where the kernel does not say.
+std::string link_text(const UsableDevice& device) {
+    for (const DeviceListing::Fact& fact : device.listing.facts)
+        if (const auto* address = std::get_if<std::string>(&fact.value);
+            address && fact.name == "PCI address")
+            if (const std::optional<PciLink> link = pci_link(*address))
+                return fmt::format("up to {:.0f} GB/s each way, {} lanes of {} GT/s",
+                                   link->bytes_per_second() * 1e-9, link->lanes, link->transfers * 1e-9);
+    return "";
+}
+
+// The meaning of a list of the GPUs that are here; empty where there are none or one.
+std::string list_text() {
+    std::vector<std::string> ids;
+    std::string links;
+    const std::vector<UsableDevice> devices = usable_devices();
+    for (const UsableDevice& device : devices) {
+        if (device.choice.backend != devices.front().choice.backend) continue;
+        ids.push_back(device.listing.id);
+        if (const std::string link = link_text(device); !link.empty())
+            links += fmt::format("    {:<24}{}\n", device.listing.id, link);
+    }
+    if (ids.size() < 2) return "";
+    return fmt::format(
+        "\nseveral: --device {} shares a model's layers out over these\n"
+        "    This makes room for larger models, and long prompts faster. Rows of activations cross from one to\n"
+        "    the next through the host's memory: some KiB for a token, over these links.\n{}",
+        fmt::join(ids, ","), links);
+}
+
 std::string listing_text() {
     std::string out;
     for (const BackendEntry* entry : backends_by_preference()) {
@@ -89,7 +122,7 @@ std::string listing_text() {
         if (const std::string_view lacks = build_lacks(entry->name); !lacks.empty())
             out += fmt::format("{}: this build lacks {}\n", entry->name, short_lacks(lacks));
     }
-    return out + default_text();
+    return out + default_text() + list_text();
 }
 
 // The names that --device takes here.
@@ -114,7 +147,9 @@ int run_devices(const std::vector<std::string>& arguments) {
     Options options("devices", "list what can compute here", {"devices [--json]"});
     options.flag("--json", "write one JSON object", json);
     options.flag("--names", "print the names alone that --device takes, one a line", names);
-    options.remark("--device takes what stands before the colon, as vulkan:0, or part of a name.");
+    options.remark(
+        "--device takes what stands before the colon, as vulkan:0, or part of a name; several with commas "
+        "between share a model's layers.");
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     Output out;
     out.write(names ? listing_names() : json ? to_text(listing_json(), true) + "\n" : listing_text());
