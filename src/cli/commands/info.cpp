@@ -347,7 +347,8 @@ std::string shape_text(const Json& all) {
         shape += fmt::format("feed-forward {}", number(s["ffn_width"]));
     std::string out = line("shape", shape);
     out += line("context", fmt::format("trained for {} tokens", number(s["trained_context"])));
-    if (all["mtp_head"] == true) out += line("MTP head", "guesses further tokens, where it has room (--spec-type)");
+    if (all["mtp_head"] == true)
+        out += line("MTP head", "guesses further tokens, where it has room (--spec-type)");
     for (const Json& each : all["notes"]) out += line("", "note: " + shown(each));
     return out;
 }
