@@ -467,7 +467,7 @@ Result<LoadDecision> decide_load(LoadedModel& loaded, const HostOptions& options
     if (loaded.is_shared()) measure_speeds(loaded, options);
     const SplitWish wish = RL_TRY(wish_of(loaded, options, notes));
     Result<LoadDecision> decided = decide_wish(loaded, options, session, wish, notes);
-    const std::vector<const OpenDevice*> devices = loaded.devices();
+    const std::vector<const OpenDevice*> devices = std::as_const(loaded).devices();
     for (size_t i = 0; decided && decided.value().split && loaded.is_shared() && i < devices.size(); ++i)
         if (decided.value().split->counts.by_device[i] == 0)
             notes.push_back(fmt::format("{} has no layer: its share or its room is too small for one",

@@ -145,8 +145,9 @@ unsigned request_threads() {
 Result<int> serve_model(ServeOptions& serve, const Options& options) {
     std::vector<std::string> devices;
     if (serve.replicas > 1) {
-        devices = RL_TRY(serve::replica_devices(serve.model.device, serve.replicas));
+        devices = RL_TRY(serve::replica_devices(device_list(serve.model), serve.replicas));
         serve.model.device = devices.front();
+        serve.model.others.clear();  // each replica has one device
     }
     std::unique_ptr<serve::KvEvents> events = RL_TRY(kv_events(serve));
     // The server writes to the file until it has ended.
