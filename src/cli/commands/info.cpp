@@ -348,7 +348,7 @@ std::string shape_text(const Json& all) {
     std::string out = line("shape", shape);
     out += line("context", fmt::format("trained for {} tokens", number(s["trained_context"])));
     if (all["mtp_head"] == true)
-        out += line("MTP head", "guesses further tokens, where it has room (--spec-type)");
+        out += line("MTP head", "guesses further tokens, where it has room (--spec-type draft-mtp)");
     for (const Json& each : all["notes"]) out += line("", "note: " + shown(each));
     return out;
 }

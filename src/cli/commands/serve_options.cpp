@@ -49,7 +49,7 @@ void add_server_options(Options& options, ServeOptions& serve) {
         "so many engines of the model, each on a device of its list (--device hip:0,hip:1), all on "
         "one, or the CPU's cores shared out; a request goes to the one that knows most of its prompt",
         serve.replicas, 1, 64);
-    options.common("engines behind this address, one for each device");
+    options.common("engines at this address, one per device");
     options.number("--body-limit", "MiB of a request at most", serve.body_mib, 1, 4096);
     options.number("--body-memory",
                    "MiB of all requests that are being received or answered, at least --body-limit; more "
