@@ -10,8 +10,12 @@ endif()
 
 # rl_taken_library(NAME FILE DEPENDS...): a library that is FILE of the other build.
 function(rl_taken_library name file)
+  # The linker wants the file before those of the rooms that it uses.
+  add_library(${name}_taken STATIC IMPORTED GLOBAL)
+  set_target_properties(${name}_taken PROPERTIES IMPORTED_LOCATION ${RL_ROOMS_FROM}/${file})
+  target_link_libraries(${name}_taken INTERFACE ${ARGN})
   add_library(${name} STATIC ${RL_GENERATED_DIR}/taken.cpp)
-  target_link_libraries(${name} PUBLIC rl_flags ${RL_ROOMS_FROM}/${file} ${ARGN})
+  target_link_libraries(${name} PUBLIC rl_flags ${name}_taken ${ARGN})
   rl_take(${name} ${file})
 endfunction()
 
