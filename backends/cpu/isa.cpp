@@ -123,7 +123,7 @@ bool has_byte_permutes() {
 static bool is_built(Isa isa) {
     switch (isa) {
         case Isa::portable:
-            return RL_CPU_PORTABLE;
+            return true;
         case Isa::avx2:
             return RL_CPU_AVX2;
         case Isa::avx512:

@@ -31,8 +31,7 @@ const LinearKernel& linear_kernel(Isa isa, const Format& format, size_t x_rows) 
         if (!kernel && isa >= Isa::avx512) kernel = linear_kernel_avx512(id);
     if constexpr (RL_CPU_AVX2)
         if (!kernel && isa >= Isa::avx2) kernel = linear_kernel_avx2(id);
-    if constexpr (RL_CPU_PORTABLE)
-        if (!kernel) kernel = linear_kernel_portable(id);
+    if (!kernel) kernel = linear_kernel_portable(id);
     (void)isa, (void)x_rows;
     RL_CHECK(kernel, "no matrix kernel for {}", format.name);
     return *kernel;

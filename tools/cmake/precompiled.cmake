@@ -16,10 +16,9 @@ endif()
 
 # Rooms whose speed matters little, the largest part of a build, are optimised little. Instrumented, optimised code takes twice as
 # long to compile as other, and all rooms that compute little are of that kind.
-set(RL_COLD api arch cli devices doctor fetch host json places plan serve speculate store)
+set(RL_COLD api arch cli devices doctor fetch host json measure places plan serve speculate store)
 set(RL_COLD_OPTIONS "")
 if(RL_SANITIZE)
-  list(APPEND RL_COLD measure)
   set(RL_COLD_OPTIONS -O0)
 elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
   set(RL_COLD_OPTIONS -O1)
