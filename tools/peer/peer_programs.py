@@ -57,39 +57,51 @@ def version_line(programs):
     return f"{ours}, llama.cpp {theirs.removeprefix('version: ')}"
 
 
-class PeerServer:
-    """llama-server on a free local port: unlike the other tools it reports token ids and probabilities."""
+class LocalServer:
+    """A server of either program on a free local port, while its block runs."""
 
-    def __init__(self, programs, model, threads, *further):
+    def __init__(self, command):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            self.address = f"http://127.0.0.1:{free.getsockname()[1]}"
-        flags = [*(["-t", threads] if threads else []), *further]
-        command = programs.peer("llama-server", "-m", model, "--port", self.address.rsplit(":", 1)[1], *flags)
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{port}"
+        self.command = [*command, "--port", str(port)]
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def __enter__(self):
         for _ in range(1200):
             if self.process.poll() is not None:
-                raise Problem(f"llama-server ended with status {self.process.returncode}")
+                raise Problem(f"{' '.join(self.command)}: ended with status {self.process.returncode}")
             try:
                 urllib.request.urlopen(self.address + "/health", timeout=5).close()
                 return self
             except OSError:  # not yet listening, or still loading
                 time.sleep(0.1)
         self.__exit__()
-        raise Problem("llama-server was not ready after two minutes")
+        raise Problem(f"{self.command[0]}: not ready after two minutes")
 
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
 
+    def ask(self, path, wish):
+        """The JSON that the server answers with."""
+        request = urllib.request.Request(self.address + path, json.dumps(wish).encode(),
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=3600) as answer:
+            return json.load(answer)
+
+
+class PeerServer(LocalServer):
+    """llama-server: unlike the other tools it reports token ids and probabilities."""
+
+    def __init__(self, programs, model, threads, *further):
+        flags = [*(["-t", threads] if threads else []), *further]
+        super().__init__(programs.peer("llama-server", "-m", model, *flags))
+
     def complete(self, prompt, count):
         """[(id, lead over the next token in log-probability)] of the likeliest continuation."""
         wish = {"prompt": prompt, "n_predict": count, "temperature": 0, "n_probs": 2, "cache_prompt": False}
-        request = urllib.request.Request(self.address + "/completion", json.dumps(wish).encode(),
-                                         {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=3600) as answer:
-            steps = json.load(answer)["completion_probabilities"]
+        steps = self.ask("/completion", wish)["completion_probabilities"]
         return [(step["id"], step["top_logprobs"][0]["logprob"] - step["top_logprobs"][1]["logprob"])
                 for step in steps]
