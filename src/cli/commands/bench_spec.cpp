@@ -44,8 +44,11 @@ struct SpecPass {
 // are random.
 class ScriptedDrafter : public Drafter {
 public:
-    ScriptedDrafter(Drafter& methods, double right, uint32_t vocab, size_t prompt)
-        : methods_(methods), right_(right), vocab_(vocab), prompt_(prompt) {}
+    ScriptedDrafter(Drafter& methods, double right, uint32_t vocab, size_t prompt,
+                    std::span<const Token> script)
+        : methods_(methods), right_(right), vocab_(vocab), prompt_(prompt) {
+        follow(script);
+    }
 
     // The text of the last pass. True when the script was that text already.
     bool follow(std::span<const Token> text) {
@@ -86,7 +89,8 @@ struct SpecTest {
 };
 
 Result<SpecPass> run_spec_pass(const SpecTest& test, const SpeculationOptions& speculation,
-                               OpenSpeculation& guesses, const std::atomic<bool>* cancel) {
+                               OpenSpeculation& guesses, std::span<const Token> script,
+                               const std::atomic<bool>* cancel) {
     const Model& model = *test.loaded.model;
     Session session =
         RL_TRY(open_session(test.loaded, test.settings, test.context, speculation.outputs(model)));
@@ -99,10 +103,10 @@ Result<SpecPass> run_spec_pass(const SpecTest& test, const SpeculationOptions& s
     generate_options.drafter = guesses.speculation.get();
     if (test.options.scripted >= 0.0 && guesses.speculation)
         generate_options.drafter = &scripted.emplace(*guesses.speculation, test.options.scripted,
-                                                     model.usable_vocab(), test.prompt.size());
+                                                     model.usable_vocab(), test.prompt.size(), script);
     SpecPass pass;
-    // Steps of other numbers of rows may round differently, so that it takes some passes until a text is that
-    // of its script.
+    // Steps of other numbers of rows may round differently than those that wrote the script, so that it can
+    // take some passes until a text is that of its script.
     int first = scripted ? -kMostScripts : test.options.warmup ? -1 : 0;
     for (int i = first; i < test.options.repetitions; ++i) {
         Sampler sampler = RL_TRY(make_sampler(model, greedy, true, test.context));
@@ -208,10 +212,11 @@ Result<int> bench_spec(const ModelOptions& model, const BenchOptions& options, I
     test.context = test.prompt.size() + test.tokens;
     RL_TRY(place_model(loaded, settings, test.context, options.speculation.outputs(*loaded.model)));
     OpenSpeculation none;
-    Result<SpecPass> without = run_spec_pass(test, {}, none, interrupts.flag());
+    Result<SpecPass> without = run_spec_pass(test, {}, none, {}, interrupts.flag());
     if (interrupts.raised()) return interrupts.code();
     if (!without) return without.error();
-    Result<SpecPass> with = run_spec_pass(test, options.speculation, guesses, interrupts.flag());
+    Result<SpecPass> with =
+        run_spec_pass(test, options.speculation, guesses, without.value().last.tokens, interrupts.flag());
     if (interrupts.raised()) return interrupts.code();
     if (!with) return with.error();
     Output out;
