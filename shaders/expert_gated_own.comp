@@ -19,6 +19,7 @@ layout(constant_id = 11) const uint GROUPS_USED = 1;
 layout(constant_id = 12) const bool BY_TWO = false;
 layout(constant_id = 13) const uint GATING = 0;
 layout(constant_id = 14) const uint BIAS_OF = 0;
+layout(constant_id = 15) const bool APART = false;
 const uint TOKENS = 1, USED = PLACES;
 const uint RESULTS = PLACES * EXPERT_ROWS;
 layout(push_constant) uniform Push { ExpertRowArgs args; };
@@ -30,6 +31,7 @@ layout(set = 0, binding = 2, std430) writeonly buffer Y { float y[]; };
 layout(set = 0, binding = 3, std430) readonly buffer Gain { vec4 gain4[]; };
 #define HAND_BINDING 4
 #define HAND_GAIN_BINDING 5
+#define STEP_BINDING 12
 layout(set = 0, binding = 6, std430) buffer Ids { int ids[]; };
 layout(set = 0, binding = 7, std430) readonly buffer GateBias { float gate_bias[]; };
 layout(set = 0, binding = 8, std430) readonly buffer UpBias { float up_bias[]; };
@@ -47,11 +49,12 @@ bool leaves_choice() { return gl_WorkGroupID.x == gl_NumWorkGroups.x - 1u; }
 #define CHOOSER 0u
 void keep_choice(uint row, uint place, uint expert) {
     first_rows[place] = expert * EXPERT_ROWS;
-    if (leaves_choice()) ids[place] = int(expert);
+    if (leaves_choice()) ids[row * PLACES + place] = int(expert);
 }
 #include "route.glsl"
 
 void main() {
+    if (beyond_rows()) return;
     weight_units = args.units;
     share_book();
     // By the last subgroup, while the first ones take the row.
@@ -59,7 +62,7 @@ void main() {
     if (!CHOOSES)
         read_chosen();
     else if (chooser)
-        choose(0u);
+        choose(TOKEN);
     const float scale = begin_row();
     uint turn = 0u;
     for (uint base = gl_WorkGroupID.x * GROUP; base < RESULTS; base += gl_NumWorkGroups.x * GROUP, turn ^= 1u) {
@@ -74,10 +77,10 @@ void main() {
             const float gate = subgroupAdd(sums[0]) * scale + biases.x, up = subgroupAdd(sums[1]) * scale + biases.y;
             if (!subgroupElect()) continue;
             const float value = act_times(args.act, gate, up);
-            y[result] = value;
+            y[TOKEN * RESULTS + result] = value;
             keep_result(turn, from, value, gain);
         }
         leave_results(turn, base, RESULTS);
     }
-    if (chooser && leaves_choice() && subgroupElect()) weigh(0u);
+    if (chooser && leaves_choice() && subgroupElect()) weigh(TOKEN);
 }

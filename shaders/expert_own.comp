@@ -11,6 +11,7 @@ layout(constant_id = 5) const uint SUBGROUP = 32;
 layout(constant_id = 6) const uint MOST_AHEAD = 4;
 layout(constant_id = 7) const uint EXPERT_ROWS = 16;  // results
 layout(constant_id = 8) const uint BESIDE = 0;        // 1: an expert beside them, 2: and what it counts
+layout(constant_id = 9) const bool APART = false;
 const uint UNITS = COLS / 32, PLACE_UNITS = UNITS / PLACES;
 const uint TURNS = (UNITS + SUBGROUP - 1) / SUBGROUP, LOADS = (TURNS + MOST_AHEAD - 1) / MOST_AHEAD;
 const uint AHEAD = (TURNS + LOADS - 1) / LOADS;
@@ -23,6 +24,7 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 layout(set = 0, binding = 3, std430) readonly buffer Gain { vec4 gain4[]; };
 #define HAND_BINDING 4
 #define HAND_GAIN_BINDING 5
+#define STEP_BINDING 11
 layout(set = 0, binding = 6, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 7, std430) readonly buffer Bias { float bias[]; };
 layout(set = 0, binding = 8, std430) readonly buffer Scales { float scales[]; };
@@ -66,13 +68,15 @@ float lane_bias(uint row) {
 
 // What a row's sum is added to.
 float before_of(uint row) {
-    float before = y[row];
-    if (BESIDE == 1u) before += beside[row];
-    if (BESIDE == 2u) before += beside_scale[0] * beside[row];
+    const uint at = TOKEN * EXPERT_ROWS + row;
+    float before = y[at];
+    if (BESIDE == 1u) before += beside[at];
+    if (BESIDE == 2u) before += beside_scale[TOKEN] * beside[at];
     return before;
 }
 
 void main() {
+    if (beyond_rows()) return;
     weight_units = args.units;
     share_book();
     read_chosen();
@@ -84,7 +88,7 @@ void main() {
             const float before = before_of(row), gain = gain_of(row), biases = lane_bias(row);
             const float value = before + subgroupAdd(lane_sum(row) + biases);
             if (!subgroupElect()) continue;
-            y[row] = value;
+            y[TOKEN * EXPERT_ROWS + row] = value;
             keep_result(turn, from, value, gain);
         }
         leave_results(turn, base, EXPERT_ROWS);

@@ -9,6 +9,7 @@ layout(constant_id = 3) const bool TAKE = false;
 layout(constant_id = 4) const uint COLS = 4096;
 layout(constant_id = 5) const uint SUBGROUP = 32;
 layout(constant_id = 6) const uint MOST_AHEAD = 4;
+layout(constant_id = 7) const bool APART = false;
 layout(push_constant) uniform Push { LinearArgs args; };
 #include "dot.glsl"
 #define SHARED_BOOK
@@ -18,12 +19,14 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 layout(set = 0, binding = 3, std430) readonly buffer Gain { vec4 gain4[]; };
 #define HAND_BINDING 4
 #define HAND_GAIN_BINDING 5
+#define STEP_BINDING 6
 #include "reduce.glsl"
 #include "own_row.glsl"
 #include "dot_product.glsl"
 #include "own_product.glsl"
 
 void main() {
+    if (beyond_rows()) return;
     weight_units = args.units;
     share_book();
     const float scale = begin_row();
@@ -38,7 +41,7 @@ void main() {
             const float gate = subgroupAdd(sums[0]) * scale, up = subgroupAdd(sums[1]) * scale;
             if (!subgroupElect()) continue;
             const float value = act_times(args.act, gate, up);
-            y[args.first_row + rows[0]] = value;
+            y[TOKEN * args.stride + args.first_row + rows[0]] = value;
             keep_result(turn, from, value, gain);
         }
         leave_results(turn, args.first_row + base, args.first_row + args.rows);

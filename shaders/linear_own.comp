@@ -9,6 +9,7 @@ layout(constant_id = 3) const bool TAKE = false;
 layout(constant_id = 4) const uint COLS = 4096;
 layout(constant_id = 5) const uint SUBGROUP = 32;
 layout(constant_id = 6) const uint MOST_AHEAD = 4;
+layout(constant_id = 7) const bool APART = false;
 layout(push_constant) uniform Push { LinearArgs args; };
 #include "dot.glsl"
 #define SHARED_BOOK
@@ -17,6 +18,7 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 layout(set = 0, binding = 3, std430) readonly buffer Gain { vec4 gain4[]; };
 #define HAND_BINDING 4
 #define HAND_GAIN_BINDING 5
+#define STEP_BINDING 7
 layout(set = 0, binding = 6, std430) readonly buffer Bias { float bias[]; };
 #include "act.glsl"
 #include "reduce.glsl"
@@ -25,6 +27,7 @@ layout(set = 0, binding = 6, std430) readonly buffer Bias { float bias[]; };
 #include "own_product.glsl"
 
 void main() {
+    if (beyond_rows()) return;
     weight_units = args.units;
     share_book();
     const float scale = begin_row();
@@ -37,7 +40,7 @@ void main() {
                 rows[r] = min(base + from + r, args.rows - 1u);
                 sums[r] = 0.0;
                 const uint row = args.first_row + rows[r];
-                before[r] = (args.accumulate != 0u ? y[row] : 0.0) + (args.has_bias != 0u ? bias[row] : 0.0);
+                before[r] = (args.accumulate != 0u ? y[TOKEN * args.stride + row] : 0.0) + (args.has_bias != 0u ? bias[row] : 0.0);
                 gains[r] = gain_of(row);
             }
             own_products(rows, sums);
@@ -45,7 +48,7 @@ void main() {
                 float value = subgroupAdd(sums[r]) * scale + before[r];
                 if (args.function != 0u) value = applied(args.function - 1u, value);
                 if (!subgroupElect() || base + from + r >= args.rows) continue;
-                y[args.first_row + rows[r]] = value;
+                y[TOKEN * args.stride + args.first_row + rows[r]] = value;
                 keep_result(turn, from + r, value, gains[r]);
             }
         }

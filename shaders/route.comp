@@ -81,7 +81,8 @@ void choose_all(uint first) {
 void main() {
     weight_units = args.units;
     const uint first_token = args.first_token + gl_WorkGroupID.y * TOKENS;
-    if (TOKENS > 1 && first_token >= step_rows) return;  // one token is one row, and nothing waits to see that
+    // Nothing waits to see that there is a first row.
+    if ((TOKENS > 1 || gl_WorkGroupID.y > 0u) && first_token >= step_rows) return;
     uint x_rows[TOKENS];
     [[unroll]] for (uint t = 0; t < TOKENS; ++t) x_rows[t] = TOKENS > 1 ? min(first_token + t, step_rows - 1u) : first_token;
     const uint at_once = gl_NumSubgroups / SHARES * ROWS, begin = gl_WorkGroupID.x * at_once, step = gl_NumWorkGroups.x * at_once;

@@ -1,4 +1,4 @@
-// The experts that one token goes to, for kernels of ExpertRowArgs. Wants PLACES, EXPERT_ROWS (how many rows an expert
+// The experts that one token goes to, for kernels of ExpertRowArgs. Wants TOKEN, PLACES, EXPERT_ROWS (how many rows an expert
 // has) and ids[]; where they are WEIGHTED scales[] as well.
 shared uint first_rows[PLACES];  // of the experts
 #ifdef WEIGHTED
@@ -9,10 +9,10 @@ shared float factors[PLACES];
 void read_chosen() {
     for (uint p = gl_WorkGroupSize.x - 1u - gl_LocalInvocationID.x; p < PLACES; p += gl_WorkGroupSize.x) {
         // An id that is no expert (the router saw NaN) counts as expert 0, whose NaN scale carries the trouble on.
-        const uint id = uint(ids[p]);
+        const uint id = uint(ids[TOKEN * PLACES + p]);
         first_rows[p] = (id < args.experts ? id : 0u) * EXPERT_ROWS;
 #ifdef WEIGHTED
-        factors[p] = scales[p];
+        factors[p] = scales[TOKEN * PLACES + p];
 #endif
     }
 }

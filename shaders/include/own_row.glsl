@@ -1,6 +1,10 @@
 // Kernels of one token: where its activations come from, and how results go to the next dispatch. A work-group
-// computes GROUP results at a time, a multiple of 16. Wants GROUP, TAKE, COLS, args of LinearArgs or ExpertRowArgs,
-// HAND_BINDING, HAND_GAIN_BINDING and reduce.glsl.
+// computes GROUP results at a time, a multiple of 16. With APART the grid's y is over the rows of a step, each of which is
+// computed as if it were alone. Wants GROUP, TAKE, COLS, APART, args of LinearArgs or ExpertRowArgs, HAND_BINDING,
+// HAND_GAIN_BINDING, STEP_BINDING and reduce.glsl.
+#include "step.glsl"
+#define TOKEN (APART ? gl_WorkGroupID.y : 0u)
+#define HAND_ROW TOKEN
 layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Handed { uvec4 handed[]; };
 layout(set = 0, binding = HAND_GAIN_BINDING, std430) readonly buffer HandGain { float hand_gain[]; };
@@ -13,10 +17,12 @@ vec4 left_values(uint i) { return results[i]; }
 vec4 left_gains(uint i) { return result_gains[i]; }
 #include "leave_row.glsl"
 
+// True where the step has no such row.
+bool beyond_rows() { return APART && TOKEN > 0u && TOKEN >= step_rows; }
 // What results are to be multiplied by.
 float begin_row() {
     if (TAKE) return take_own(args.has_norm != 0u, args.eps);
-    prepare_own(0u, args.has_norm != 0u, args.eps);
+    prepare_own(TOKEN * COLS, args.has_norm != 0u, args.eps);
     return 1.0;
 }
 // Read early, so that it is there when the result is.

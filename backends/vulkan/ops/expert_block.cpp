@@ -60,17 +60,19 @@ private:
     bool possible_ = false, hands_int8_ = false;
 };
 
-// One row is normed by its router and by its experts' first products, each by itself; several are normed by a
-// dispatch before them.
+// Each of some rows is computed as if it were alone: it is normed by its router and by its experts' first
+// products, each by itself. More rows are normed by a dispatch before them.
 class ExpertBlockKernel : public VulkanKernel {
 public:
     ExpertBlockKernel(const ExpertBlock& op, const Plan& plan, const Device& device)
         : op_(op),
+          device_(device),
           route_(op.route, plan),
           gated_(op.gated, plan, device, true),
           linear_(op.linear, plan, device, true),
           shared_(op, plan, device),
-          late_(gated_.can_choose(op.route, plan)) {}
+          late_(gated_.can_choose(op.route, plan)),
+          most_apart_(most_apart(plan)) {}
 
     bool possible() const {
         return route_.norms() && gated_.norms() &&
@@ -87,6 +89,7 @@ public:
             add_named(all, shared_.gated(rows).choices(rows), kSharedGated);
             add_named(all, shared_.sum(rows).choices(rows), kSharedSum);
         }
+        if (rows == RowClass::few && most_apart_ > 1) return {apart_groups()};  // the rest is as of one row
         if (rows != RowClass::one) return all;
         all.push_back(choice("fused", 1, {0}));
         if (late_) all.push_back(choice("chosen_late", 1, {0}));
@@ -102,6 +105,7 @@ public:
     }
 
     Precision precision(uint64_t rows) const override {
+        if (rows <= most_apart_) rows = 1;
         const Precision chosen = loosest(gated_.precision(rows), linear_.precision(rows));
         if (!op_.shared) return chosen;
         const RowClass size = row_class_of(rows);
@@ -114,8 +118,9 @@ public:
     bool leaves_int8() const override { return linear_.leaves_int8(); }
 
     uint64_t scratch(const Plan& plan) const override {
-        uint64_t most = std::max({Room(*this, plan, 1).bytes, Room(*this, plan, plan.max_rows).left,
-                                  gated_.scratch(plan), linear_.scratch(plan)});
+        uint64_t most =
+            std::max({Room(*this, plan, std::min(most_apart_, plan.max_rows)).bytes,
+                      Room(*this, plan, plan.max_rows).left, gated_.scratch(plan), linear_.scratch(plan)});
         if (op_.shared)
             most = std::max({most, shared_.gated(RowClass::many).scratch(plan),
                              shared_.sum(RowClass::many).scratch(plan)});
@@ -123,7 +128,7 @@ public:
     }
 
     Status record(Recorder& recorder, const View& view) const override {
-        if (view.rows == 1) return record_row(recorder, view);
+        if (view.rows <= most_apart_) return record_apart(recorder, view);
         const RmsNorm& norm = op_.norm;
         RL_TRY(record_norm(recorder, view, norm, view.slot(norm.y)));
         recorder.barrier();
@@ -142,18 +147,19 @@ public:
     }
 
 private:
+    static constexpr uint32_t kMostApart = 32;
     static constexpr std::string_view kGated = "gated_", kSum = "sum_", kSharedGated = "shared_gated_",
-                                      kSharedSum = "shared_sum_";
+                                      kSharedSum = "shared_sum_", kApartGroups = "apart_groups";
 
-    // Offsets in scratch: both routers' logits, then what first products of one row leave for the second
+    // Offsets in scratch: both routers' logits, then what first products of rows apart leave for the second
     // ones.
     struct Room {
         Room(const ExpertBlockKernel& block, const Plan& plan, uint64_t rows)
             : shared_logit(aligned(plan.weight(block.op_.route.w).tensor.shape.rows * 4 * rows)),
               left(shared_logit + (block.shared_.route() ? aligned(4 * rows) : 0)),
-              left_bytes(plan.slot(block.op_.gated.y).width / 32 * kLeftUnitBytes),
+              left_bytes(plan.slot(block.op_.gated.y).width / 32 * kLeftUnitBytes * rows),
               shared_left(left + aligned(left_bytes)),
-              shared_left_bytes(block.shared_.between(plan)),
+              shared_left_bytes(block.shared_.between(plan) * rows),
               bytes(shared_left + aligned(shared_left_bytes)) {}
 
         uint64_t shared_logit, left, left_bytes, shared_left, shared_left_bytes, bytes;
@@ -170,9 +176,25 @@ private:
         return shared_.route()->record_of(recorder, shared, x, norm, true);
     }
 
+    // Steps of at most so many rows compute each by itself: so many hardly share experts, and those of more
+    // rows are sorted by expert.
+    uint32_t most_apart(const Plan& plan) const {
+        if (!gated_.takes_int8() || !linear_.takes_int8()) return 1;
+        const uint64_t experts = plan.weight(op_.route.w).tensor.shape.rows;
+        return std::clamp(uint32_t(experts / op_.route.used), kFewRows, kMostApart);
+    }
+
+    // Work-groups of all rows of a dispatch, for the products with chosen experts and with the shared one.
+    Choice apart_groups() const {
+        const uint32_t most = most_owners(device_);
+        return choice(std::string(kApartGroups), most, {most / 2, 2 * most, 4 * most});
+    }
+
     // Dispatches between two barriers run side by side: those of the shared expert beside the chosen ones'.
-    Status record_row(Recorder& recorder, const View& view) const {
-        const Room room(*this, view.plan, 1);
+    Status record_apart(Recorder& recorder, View view) const {
+        view.apart = view.rows > 1;
+        view.apart_groups = chosen(RowClass::few, kApartGroups, apart_groups().values.front());
+        const Room room(*this, view.plan, view.rows);
         View first = view, second = view;
         first.left = second.taken = {};
         first.left_norm = {};
@@ -204,11 +226,13 @@ private:
     }
 
     ExpertBlock op_;
+    const Device& device_;
     RouteKernel route_;
     ExpertGatedKernel gated_;
     ExpertLinearKernel linear_;
     SharedKernels shared_;
     bool late_;  // experts of one row can be chosen by those who multiply with them
+    uint32_t most_apart_;
 };
 
 }  // namespace

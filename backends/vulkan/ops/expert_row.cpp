@@ -51,14 +51,15 @@ Status record_expert_row(Recorder& recorder, const View& view, const ExpertRow& 
     const Binding gain = view.vector(row.norm.gain, view.step),
                   next_gain = view.vector(view.left_norm.gain, view.step),
                   bias = view.vector(row.bias, view.step), ids = view.slot(row.ids);
-    const Groups groups = striding(std::min((results + cut.group - 1) / cut.group, cut.groups));
-    const double flops = 2.0 * (row.up ? 2 : 1) * row.used * double(shape.rows) * double(shape.cols);
+    const Groups groups = own_groups(view, cut, results);
+    const double flops =
+        2.0 * (row.up ? 2 : 1) * row.used * double(shape.rows) * double(shape.cols) * view.rows;
     if (!row.up) {
         const auto slot = [&](Slot s) { return s ? view.slot(s) : view.step; };
-        if (row.beside) constants.push_back(row.beside_scale ? 2 : 1);
-        return recorder.dispatch({shader, 11, 1, constants, row.cut.subgroup},
+        constants.insert(constants.end(), {!row.beside ? 0u : row.beside_scale ? 2u : 1u, view.apart});
+        return recorder.dispatch({shader, 12, 1, constants, row.cut.subgroup},
                                  {part.buffer, from, row.y, gain, to, next_gain, ids, bias,
-                                  view.slot(row.scales), slot(row.beside), slot(row.beside_scale)},
+                                  view.slot(row.scales), slot(row.beside), slot(row.beside_scale), view.step},
                                  push, groups, flops);
     }
     if (const Route* const route = row.route) {
@@ -66,13 +67,16 @@ Status record_expert_row(Recorder& recorder, const View& view, const ExpertRow& 
         push.scale = route->scale;
         constants.insert(constants.end(), {1, push.experts, route->groups.count, route->groups.used,
                                            route->groups.by_two, uint32_t(route->gating), bias_kind(*route)});
+    } else {
+        constants.insert(constants.end(), {0, 1, 1, 1, 0, 0, 0});  // a choice of one, which is not made
     }
+    constants.push_back(view.apart);
     return recorder.dispatch(
-        {shader, 12, 2, constants, row.cut.subgroup},
+        {shader, 13, 2, constants, row.cut.subgroup},
         {part.buffer, view.weight(row.up).parts.front().buffer, from, row.y, gain, to, next_gain, ids, bias,
          view.vector(row.up_bias, view.step), row.route ? row.logits : view.step,
          row.route ? view.slot(row.route->scales) : view.step,
-         row.route ? view.vector(row.route->bias, view.step) : view.step},
+         row.route ? view.vector(row.route->bias, view.step) : view.step, view.step},
         push, groups, flops);
 }
 

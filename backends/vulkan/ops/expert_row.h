@@ -1,5 +1,6 @@
 // Products of one row with the experts that it goes to, in int8: it is taken as the kernel before left it,
-// and results are left so for the next (shaders/include/own_row.glsl).
+// and results are left so for the next (shaders/include/own_row.glsl). Several rows can be so beside each
+// other (View::apart).
 #pragma once
 
 #include "steps.h"

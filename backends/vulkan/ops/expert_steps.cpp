@@ -102,7 +102,7 @@ Status RouteKernel::record_of(Recorder& recorder, const View& view, Binding x, c
                               bool chooses) const {
     // The choice must not depend on how many rows are routed together: always the same kernel, in f32.
     // But what is normed here rounds otherwise than what was normed before.
-    const uint32_t tokens = std::min(kFewRows, power_of_two(view.rows));
+    const uint32_t tokens = view.apart ? 1 : std::min(kFewRows, power_of_two(view.rows));
     const uint32_t step = tokens * VulkanCaches::kCounters;
     for (uint32_t first = 0; first < view.rows; first += step) {
         if (first > 0) recorder.barrier();  // counters are used again
@@ -118,7 +118,7 @@ Status RouteKernel::record_rows(Recorder& recorder, const View& view, Binding x,
     const Device& device = recorder.device();
     // With many rows those of the router are read once for several of them, and the other way round.
     // Units of quantized ones take so many registers that RDNA would spill.
-    const uint32_t per_subgroup = view.rows > kFewRows && floats_ ? kRouterRows : 1;
+    const uint32_t per_subgroup = !view.apart && view.rows > kFewRows && floats_ ? kRouterRows : 1;
     args::RouteArgs push = {experts_, op_.used, op_.normalise, op_.scale};
     push.cols = uint32_t(w.cols);
     push.first_token = first;
@@ -184,7 +184,7 @@ uint64_t ExpertLinearKernel::scratch(const Plan& plan) const {
 }
 
 Status ExpertLinearKernel::record(Recorder& recorder, const View& view) const {
-    const bool many = ExpertProduct::wanted(device_, tensor_, op_.used, view.rows);
+    const bool many = !view.apart && ExpertProduct::wanted(device_, tensor_, op_.used, view.rows);
     RL_TRY(many ? record_many(recorder, view) : record_few(recorder, view));
     if (!op_.function || (!many && by_dots())) return {};
     recorder.barrier();
@@ -192,7 +192,7 @@ Status ExpertLinearKernel::record(Recorder& recorder, const View& view) const {
 }
 
 Status ExpertLinearKernel::record_few(Recorder& recorder, const View& view) const {
-    if (view.rows == 1 && by_row()) return record_row(recorder, view, {}, {});
+    if (view.by_row() && by_row()) return record_row(recorder, view, {}, {});
     const bool dots = by_dots();
     const PlacedWeight& w = view.weight(op_.w);
     const Shape& shape = tensor_.shape;
@@ -307,7 +307,7 @@ bool ExpertGatedKernel::can_choose(const Route& route, const Plan& plan) const {
 
 Status ExpertGatedKernel::record_few(Recorder& recorder, const View& view, Slot x, const Norm& norm,
                                      const Route* route, Binding logits) const {
-    if (view.rows == 1 && by_row()) return record_row(recorder, view, x, norm, route, logits);
+    if (view.by_row() && by_row()) return record_row(recorder, view, x, norm, route, logits);
     const bool dots = by_dots();
     const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
     const Shape& shape = tensor_.shape;

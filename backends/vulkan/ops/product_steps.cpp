@@ -49,7 +49,7 @@ Status record_tiles(Recorder& recorder, const View& view, const Product& p, cons
     return {};
 }
 
-// One row by int8, linear_own or, with `up`, gated_own.
+// One row by int8, or several that are apart: linear_own or, with `up`, gated_own.
 Status record_own(Recorder& recorder, const View& view, std::string_view kernel, const Product& p,
                   const PlacedWeight& w, const WeightPart& part, const WeightPart* up, const Activations& x) {
     const bool takes = view.taken.bytes != 0, leaves = view.left.bytes != 0;
@@ -66,17 +66,20 @@ Status record_own(Recorder& recorder, const View& view, std::string_view kernel,
                                              takes,
                                              uint32_t(w.cols),
                                              cut.subgroup,
-                                             std::max(1u, cut.ahead / cut.rows)};
+                                             std::max(1u, cut.ahead / cut.rows),
+                                             view.apart};
     const Binding from = takes ? view.taken : x.raw(), to = leaves ? view.left : p.y;
     const Binding gain = view.vector(x.norm().gain, view.step),
                   next_gain = view.vector(view.left_norm.gain, view.step);
-    const Groups groups = striding(std::min((part.rows + cut.group - 1) / cut.group, cut.groups));
+    const Groups groups = own_groups(view, cut, part.rows);
     if (up)
-        return recorder.dispatch({shader, 6, 2, constants, p.cut.subgroup},
-                                 {part.buffer, up->buffer, from, p.y, gain, to, next_gain}, push, groups);
-    return recorder.dispatch({shader, 7, 1, constants, p.cut.subgroup},
-                             {part.buffer, from, p.y, gain, to, next_gain, view.vector(p.bias, view.step)},
-                             push, groups);
+        return recorder.dispatch({shader, 7, 2, constants, p.cut.subgroup},
+                                 {part.buffer, up->buffer, from, p.y, gain, to, next_gain, view.step}, push,
+                                 groups);
+    return recorder.dispatch(
+        {shader, 8, 1, constants, p.cut.subgroup},
+        {part.buffer, from, p.y, gain, to, next_gain, view.vector(p.bias, view.step), view.step}, push,
+        groups);
 }
 
 Status record_part(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
@@ -171,14 +174,16 @@ public:
 
     Status record(Recorder& recorder, const View& view) const override {
         RL_TRY(record_products(recorder, view));
-        if (!function_ || paths(view.rows_of(x_)).front() == Path::dot_own) return {};
+        if (!function_ || paths(path_rows(view)).front() == Path::dot_own) return {};
         recorder.barrier();
         return record_apply(recorder, view, {parts_.front().y, *function_});
     }
 
 private:
+    uint32_t path_rows(const View& view) const { return view.apart ? 1 : view.rows_of(x_); }
+
     Status record_products(Recorder& recorder, const View& view) const {
-        const std::vector<Path> ways = paths(view.rows_of(x_));
+        const std::vector<Path> ways = paths(path_rows(view));
         Activations x(x_, norm_);
         RL_TRY(x.prepare(recorder, view, ways));
         std::vector<UnpackedProduct> unpacked;
@@ -190,7 +195,7 @@ private:
             product.bias = parts_[i].bias;
             product.accumulate = accumulate_;
             product.function = function_;
-            product.cut = cut(view.rows_of(x_));
+            product.cut = cut(path_rows(view));
             if (ways[i] == Path::few) {
                 RL_TRY(few.record(product, view.weight(parts_[i].w), nullptr));
                 continue;
@@ -265,7 +270,7 @@ public:
     bool leaves_int8() const override { return takes_int8() && in_one_part(device_, tensor_); }
 
     Status record(Recorder& recorder, const View& view) const override {
-        const Path way = path(view.rows);
+        const Path way = path(view.apart ? 1 : view.rows);
         Activations x(op_.x, op_.norm);
         if (way == Path::tiles || on_matrices(way)) recorder.claim_scratch();
         RL_TRY(x.prepare(recorder, view, std::span(&way, 1)));
@@ -292,7 +297,7 @@ private:
         Product product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
         product.act = op_.act;
-        product.cut = cut(view.rows);
+        product.cut = cut(view.apart ? 1 : view.rows);
         const uint32_t threads = product.cut.threads > 0 ? product.cut.threads : kThreads,
                        subgroup = product.cut.subgroup > 0 ? product.cut.subgroup : device_.subgroup();
         const bool own = way == Path::floats_own;
@@ -399,9 +404,8 @@ uint32_t own_threads(const Device& device) {
                      limits.maxComputeWorkGroupSize[0]});
 }
 
-// No more work-groups that take or prepare activations by themselves than fill a device. On an H100
-// (Llama-3.1-8B Q4_K_M, tok/s) 264 give 367.7, 512 366.0, 1024 362.6.
-static uint64_t most_owners(const Device& device) {
+// On an H100 (Llama-3.1-8B Q4_K_M, tok/s) 264 give 367.7, 512 366.0, 1024 362.6.
+uint32_t most_owners(const Device& device) {
     return device.report().hardware() ? 264 : 4;
 }
 
@@ -415,6 +419,12 @@ OwnCut own_cut(const Device& device, const ProductCut& cut, uint32_t rows, uint3
     own.ahead = cut.ahead > 0 ? cut.ahead : ahead;
     own.groups = cut.groups > 0 ? cut.groups : most_owners(device);
     return own;
+}
+
+// Each work-group prepares one row; where there are several it has more results of it.
+Groups own_groups(const View& view, const OwnCut& cut, uint64_t results) {
+    const uint64_t most = view.apart ? std::max(1u, view.apart_groups / view.rows) : cut.groups;
+    return striding(std::min((results + cut.group - 1) / cut.group, most), view.apart ? view.rows : 1);
 }
 
 std::vector<uint32_t> subgroup_sizes(const Device& device) {

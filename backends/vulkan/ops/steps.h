@@ -138,6 +138,10 @@ struct OwnCut {
 // As `cut` has it. `rows`: of a subgroup, whatever `cut` has; 0: as `cut` has them, or as many as make half a
 // unit. `ahead`: where `cut` has none.
 OwnCut own_cut(const Device& device, const ProductCut& cut, uint32_t rows, uint32_t ahead);
+// The grid of such a kernel: `results` of each row, and rows that are apart along y.
+Groups own_groups(const View& view, const OwnCut& cut, uint64_t results);
+// No more work-groups that take or prepare activations by themselves than fill a device.
+uint32_t most_owners(const Device& device);
 // `cut` with tiles, where it has none yet, of which so many processors get one each: for weights of `rows`
 // rows together, and a step of `tokens` rows. All steps of a class of rows get the same, for the number of
 // rows that the tuner times, so that they share pipelines.

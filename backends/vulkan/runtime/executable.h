@@ -41,7 +41,11 @@ struct View {
     // it left it, and where it leaves its own row so, for a step with this norm. Of no bytes: not.
     Binding taken, left;
     Norm left_norm;
-    uint32_t left_units() const { return uint32_t(left.bytes / kLeftUnitBytes); }
+    // Several rows go through the kernels of one, beside each other, and are left one behind the other.
+    bool apart = false;
+    uint32_t apart_groups = 0;  // then at most so many work-groups have all rows of a dispatch
+    bool by_row() const { return apart || rows == 1; }
+    uint32_t left_units() const { return uint32_t(left.bytes / kLeftUnitBytes) / (apart ? rows : 1); }
 
     uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
     uint32_t segments() const { return StepLayout::most_segments(plan, rows, kind); }
