@@ -99,6 +99,28 @@ TEST_CASE("vulkan: products of 9 to 64 rows on matrix units are within the bound
     CHECK(gated == 2);
 }
 
+TEST_CASE(
+    "vulkan: few rows of formats of many bytes go by tiles of matrices, like more rows, and are within the bound") {
+    const auto backend = open_with_matrices();
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
+    const Format &f16 = *find_format("F16"), &q8 = *find_format("Q8_0");
+    for (const OpCase& c :
+         {linear_case(f16, 3, 37, 96, {true, true, true}), gated_case(f16, Act::silu, true, 8, 37, 64),
+          linear_case(q8, 5, 70, 1056, {}), group_case(q8, f16, 6), linear_case(q8, 4, 37, 64, {})}) {
+        CAPTURE(c.name);
+        CHECK(off_reference(c, *backend) <= 1.0);
+    }
+    const auto made = [&](std::string_view kernel) {
+        const auto& all = backend->pipelines().all();
+        return std::any_of(all.begin(), all.end(),
+                           [&](const auto& one) { return one.first.starts_with(kernel); });
+    };
+    CHECK(made("linear_few.f16"));
+    CHECK(made("gated_few.f16"));
+    CHECK(made("linear_few.q8_0"));
+    CHECK(made("linear_dot.q8_0"));
+}
+
 TEST_CASE("vulkan: attention gives the same however many queries share a work-group, and the keys or not") {
     const auto backend = open_with_matrices();
     if (!backend) RL_SKIP("there is no Vulkan device with what this needs");

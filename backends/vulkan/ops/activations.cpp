@@ -58,9 +58,10 @@ uint64_t prepared_offset(const Plan& plan, Slot x) {
 }
 // 16 bits each, of whole tiles; the 48 bytes per 32 elements of dot kernels are less.
 uint64_t prepared_bytes(const Plan& plan, Slot x) {
+    constexpr uint64_t kLeastTile = 16;
     const uint64_t width = plan.slot(x).width, rows = most_rows(plan, x);
-    const uint64_t tiles = rows > kFewRows ? (rows + kMostTileTokens - 1) / kMostTileTokens : 0;
-    return aligned(width * 2 * std::max(rows, tiles * kMostTileTokens) + 256);
+    const uint64_t tile = rows > kFewRows ? kMostTileTokens : rows > 1 ? kLeastTile : 1;
+    return aligned(width * 2 * ((rows + tile - 1) / tile * tile) + 256);
 }
 
 }  // namespace

@@ -129,13 +129,14 @@ uint64_t rows_in(RowClass rows) {
 
 class ProductKernel : public AnyProduct {
 public:
-    ProductKernel(Products op, const Device& device)
+    ProductKernel(Products op, const Plan& plan, const Device& device)
         : x_(op.x),
           norm_(op.norm),
           parts_(std::move(op.parts)),
           accumulate_(op.accumulate),
           function_(op.function),
           device_(device),
+          alike_(plan.alike(kFewRows)),
           tensors_(std::move(op.tensors)) {}
 
     Choices choices(RowClass rows) const override {
@@ -219,6 +220,7 @@ private:
     // Activations are prepared for matrix units once: in a group of formats, halfs that are reordered serve
     // all.
     std::vector<Path> paths(uint64_t rows) const {
+        if (alike_ && rows > 1 && rows < kFewRows) rows = kFewRows;
         std::vector<Path> out;
         for (const Tensor& tensor : tensors_)
             out.push_back(product_path(device_, *tensor.format, tensor.shape.cols, rows));
@@ -241,13 +243,14 @@ private:
     bool accumulate_;
     std::optional<Function> function_;
     const Device& device_;
+    bool alike_;  // steps of 2 to kFewRows rows go the same way
     std::vector<Tensor> tensors_;
 };
 
 class GatedKernel : public AnyProduct {
 public:
     GatedKernel(const Gated& op, const Plan& plan, const Device& device)
-        : op_(op), tensor_(plan.weight(op.gate).tensor), device_(device) {}
+        : op_(op), tensor_(plan.weight(op.gate).tensor), device_(device), alike_(plan.alike(kFewRows)) {}
 
     Choices choices(RowClass rows) const override {
         return product_choices(device_, path(rows_in(rows)), tensor_.shape.rows, true);
@@ -288,6 +291,7 @@ public:
 
 private:
     Path path(uint64_t rows) const {
+        if (alike_ && rows > 1 && rows < kFewRows) rows = kFewRows;
         return product_path(device_, *tensor_.format, tensor_.shape.cols, rows);
     }
 
@@ -377,6 +381,7 @@ private:
     Gated op_;
     Tensor tensor_;
     const Device& device_;
+    bool alike_;  // likewise
 };
 
 }  // namespace
@@ -478,7 +483,7 @@ Status record_product(Recorder& recorder, const View& view, const Product& produ
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (auto products = products_of(op, plan))
-        return std::make_unique<ProductKernel>(std::move(*products), device);
+        return std::make_unique<ProductKernel>(std::move(*products), plan, device);
     const auto* gated = std::get_if<Gated>(&op);
     if (!gated || !has_layout(plan, gated->gate, gated->up)) return nullptr;
     return std::make_unique<GatedKernel>(*gated, plan, device);
