@@ -1,5 +1,6 @@
 #include "backends/vulkan/vulkan_backend.h"
 
+#include "backends/vulkan/runtime/fragments.h"
 #include "backends/vulkan/runtime/read_bandwidth.h"
 
 #include "base/hash.h"
@@ -53,6 +54,11 @@ VulkanBackend::VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Mem
     info_.on_cpu = report.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     info_.memory = asked > 0 ? asked_budget(asked) : budget_of(report);
     info_.wave = device_->subgroup();
+}
+
+Status VulkanBackend::find_fragments() {
+    device_->fragments = RL_TRY(ask_fragments(*device_, *memory_, pipelines_));
+    return {};
 }
 
 bool VulkanBackend::has_kernels(const Format& format) const {
@@ -198,6 +204,7 @@ Result<std::unique_ptr<VulkanBackend>> open_vulkan_backend(const BackendOptions&
         options.keep_awake && !devices[index].integrated() && KeepBusy::possible(devices[index]);
     auto backend = std::make_unique<VulkanBackend>(std::move(device), std::move(memory), options.cache_folder,
                                                    options.memory, why);
+    RL_TRY(backend->find_fragments());
     if (awake) backend->keep_awake();
     return backend;
 }

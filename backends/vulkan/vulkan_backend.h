@@ -45,6 +45,8 @@ public:
     double measure_read_bandwidth() override;
     double take_longest_submission() override { return device_->pace().take_longest(); }
     bool kept_awake() const override { return busy_ && busy_->when.helps(); }
+    // Which elements of matrices an invocation holds.
+    Status find_fragments();
     // Between the parts of a step that the CPU has others of, where that helps.
     void keep_awake() { busy_ = std::make_unique<KeepBusy>(*device_, *memory_, pipelines_); }
 

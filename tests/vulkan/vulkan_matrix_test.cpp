@@ -1,8 +1,10 @@
 // Products and attention on matrix units, in the ways that only some devices or some sizes go.
 #ifdef RL_VULKAN
 #include "backends/vulkan/ops/steps.h"
+#include "backends/vulkan/runtime/fragments.h"
 #include "measure/comparison.h"
 #include "support/at_end.h"
+#include "support/share.h"
 #include "support/vulkan_case.h"
 
 using namespace redline;
@@ -119,6 +121,125 @@ TEST_CASE(
     CHECK(made("gated_few.f16"));
     CHECK(made("linear_few.q8_0"));
     CHECK(made("linear_dot.q8_0"));
+}
+
+// Steps of 2 to 64 rows whose invocations fill matrices by themselves.
+TEST_CASE(
+    "vulkan: products of 2 to 64 rows by elements of matrices are within the bound, whatever their size") {
+    const auto backend = open_with_matrices();
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
+    vulkan::Device& device = backend->opened();
+    if (!device.fragments) RL_SKIP("matrices have their elements elsewhere on this device");
+    device.always_fragments = true;
+    const Share share = share_of_cases();
+    size_t number = 0;
+    for (const Format* format : all_formats()) {
+        if (!vulkan::Pipelines::exists(fmt::format("linear_fragments.{}", weight_layout(*format)->name)))
+            continue;
+        for (const uint32_t rows : {2u, 7u, 12u, 40u})
+            for (const OpCase& c : {linear_case(*format, rows, 37, 256, {true, true, true}),
+                                    linear_case(*format, rows, 70, 1280, {}),
+                                    gated_case(*format, Act::silu, true, rows, 37, 1024)}) {
+                if (!share.takes(number++)) continue;
+                CAPTURE(c.name);
+                CHECK(off_reference(c, *backend) <= 1.0);
+            }
+    }
+    const Format &q8 = *find_format("Q8_0"), &q4k = *find_format("Q4_K");
+    // Groups of units that are not whole, weights in parts, and a group of products.
+    for (const OpCase& c : {linear_case(q8, 5, 65, 96, {}), gated_case(q8, Act::silu, true, 33, 40, 1056),
+                            group_case(q8, q4k, 6)}) {
+        CAPTURE(c.name);
+        CHECK(off_reference(c, *backend) <= 1.0);
+    }
+    device.most_per_buffer = 16384;
+    CHECK(off_reference(linear_case(q8, 6, 300, 352, {true, true, true}), *backend) <= 1.0);
+    size_t linear = 0;
+    for (const auto& [name, pipeline] : backend->pipelines().all())
+        linear += name.starts_with("linear_fragments.") ? 1 : 0;
+    CHECK(linear > 0);
+}
+
+TEST_CASE("vulkan: by elements of matrices a row of 2 to 64 has the same bits beside any others") {
+    const auto backend = open_with_matrices();
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
+    vulkan::Device& device = backend->opened();
+    if (!device.fragments) RL_SKIP("matrices have their elements elsewhere on this device");
+    device.always_fragments = true;
+    const Format& q4k = *find_format("Q4_K");
+    const auto made = [&](uint32_t rows) {
+        return output_of(linear_case(q4k, rows, 70, 2304, {}), *backend);
+    };
+    const std::vector<float> two = made(2);
+    for (const uint32_t rows : {5u, 16u, 30u, 64u}) {
+        CAPTURE(rows);
+        const std::vector<float> more = made(rows);
+        CHECK(std::equal(two.begin(), two.end(), more.begin()));
+    }
+}
+
+// Numbers as show_fragments.comp leaves them, by which row and column each element has.
+template <typename Weight, typename Token>
+static std::vector<uint32_t> shown(uint32_t lanes, uint32_t k, uint32_t weights, uint32_t tokens,
+                                   Weight weight, Token token) {
+    std::vector<uint32_t> found(lanes * 64, 0xFFFF);
+    const auto at = [&](std::pair<uint32_t, uint32_t> place) { return place.first * k + place.second; };
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+        for (uint32_t i = 0; i < weights; ++i) found[lane * 64 + i] = at(weight(lane, i));
+        for (uint32_t i = 0; i < tokens; ++i) found[lane * 64 + 32 + i] = at(token(lane, i));
+    }
+    return found;
+}
+
+TEST_CASE("vulkan: where elements of matrices lie is recognised, or it is left alone") {
+    using Place = std::pair<uint32_t, uint32_t>;
+    const auto half = vulkan::VK_COMPONENT_TYPE_FLOAT16_KHR, full = vulkan::VK_COMPONENT_TYPE_FLOAT32_KHR;
+    const vulkan::MatrixShape narrow = {16, 8, 16, half, half, full, full},
+                              square = {16, 16, 16, half, half, full, full};
+    // m16n8k16 of NVIDIA.
+    const auto w = [](uint32_t lane, uint32_t i) {
+        return Place(lane / 4 + (i / 2 % 2) * 8, lane % 4 * 2 + i % 2 + i / 4 * 8);
+    };
+    const auto x = [](uint32_t lane, uint32_t i) {
+        return Place(lane / 4, lane % 4 * 2 + i % 2 + i / 2 * 8);
+    };
+    const auto nvidia = vulkan::fragments_of(narrow, shown(32, 16, 8, 4, w, x));
+    REQUIRE(nvidia);
+    CHECK(nvidia->owners == 4);
+    CHECK(nvidia->place_shift == 2);
+    CHECK(nvidia->place_mask == 7);
+    CHECK(nvidia->rows.each == 2);
+    CHECK(nvidia->rows.step == 8);
+    CHECK(nvidia->rows.bits == 2);
+    CHECK(nvidia->tokens.each == 1);
+    // A row for each invocation, and those of the upper half again, as RDNA 3 has them; RDNA 4 deals the
+    // columns out.
+    const auto whole = [](uint32_t lane, uint32_t i) { return Place(lane % 16, i); };
+    const auto rdna3 = vulkan::fragments_of(square, shown(64, 16, 16, 16, whole, whole));
+    REQUIRE(rdna3);
+    CHECK(rdna3->owners == 1);
+    CHECK(rdna3->place_mask == 15);
+    CHECK(rdna3->rows.each == 1);
+    const auto dealt = [](uint32_t lane, uint32_t i) { return Place(lane % 16, lane / 16 * 8 + i); };
+    const auto rdna4 = vulkan::fragments_of(square, shown(32, 16, 8, 8, dealt, dealt));
+    REQUIRE(rdna4);
+    CHECK(rdna4->owners == 2);
+    CHECK(rdna4->owner_shift == 4);
+    CHECK(rdna4->rows.bits == 0);
+    // A column for each invocation, as lavapipe has them.
+    const vulkan::MatrixShape small = {8, 8, 8, half, half, full, full};
+    const auto columns = [](uint32_t lane, uint32_t i) { return Place(i, lane); };
+    const auto lavapipe = vulkan::fragments_of(small, shown(8, 8, 8, 8, columns, columns));
+    REQUIRE(lavapipe);
+    CHECK(lavapipe->owners == 8);
+    CHECK(lavapipe->place_mask == 0);
+    CHECK(lavapipe->rows.bits == 7);
+    // Columns of rows that tokens have elsewhere, some that nobody has, and a device that wrote nothing.
+    CHECK(!vulkan::fragments_of(
+        small, shown(8, 8, 8, 8, columns, [](uint32_t lane, uint32_t i) { return Place(lane, i); })));
+    const auto twice = [](uint32_t lane, uint32_t i) { return Place(lane % 16, i / 2); };
+    CHECK(!vulkan::fragments_of(square, shown(64, 16, 16, 16, twice, twice)));
+    CHECK(!vulkan::fragments_of(square, std::vector<uint32_t>(64 * 64, 0)));
 }
 
 TEST_CASE("vulkan: attention gives the same however many queries share a work-group, and the keys or not") {

@@ -3,6 +3,7 @@
 // stand-in devices will do: tools/vulkan/vulkan-lab run navi31 build/ci/tools/vulkan_shaders. Exit code 1
 // when a pipeline spills, or on AMD lacks the instructions that it exists for. With CODE the machine code of
 // products goes to that file, for tools/amd/amd-speed. usage: vulkan_shaders [DEVICE [PART_OF_A_CASE [CODE]]]
+#include "backends/vulkan/runtime/fragments.h"
 #include "backends/vulkan/vulkan_backend.h"
 #include "cases/op_cases.h"
 
@@ -23,6 +24,13 @@ Status compile(const OpCase& c, VulkanBackend& backend) {
         BoundPlan bound = RL_TRY(lower(plan, backend, fuse));
         RL_TRY(backend.record(std::move(bound), *weights, *cache, Record::replay));
     }
+    // The kernels that are a choice on some cards.
+    Device& device = backend.opened();
+    if (!device.fragments) return {};
+    device.always_fragments = true;
+    BoundPlan bound = RL_TRY(lower(plan, backend, true));
+    RL_TRY(backend.record(std::move(bound), *weights, *cache, Record::replay));
+    device.always_fragments = false;
     return {};
 }
 
@@ -105,6 +113,15 @@ struct Faults {
 
 constexpr uint32_t kAmd = 0x1002;
 
+// Where AMD's cards have elements of 16 x 16: stand-ins, which compute nothing, cannot say it. On RDNA 3 an
+// invocation has a row, twice as many hold the same; on RDNA 4 columns are dealt out.
+Fragments fragments_of_amd(const Device& device) {
+    const MatrixShape& shape = *narrow_shape(device.report());
+    const bool dealt = device.report().name.find("GFX12") != std::string::npos;
+    const uint32_t owners = dealt ? device.subgroup() / 16 : 1;
+    return {shape, owners, 4, 0, 15, {1, 0, 0}, {1, 0, 0}};
+}
+
 // One line per pipeline; the code of products goes to `listing`, when there is one.
 Faults print_line(const Device& device, const Pipeline& pipeline, std::FILE* listing) {
     const VkPipelineExecutableInfoKHR info = {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR, nullptr,
@@ -131,7 +148,7 @@ Faults print_line(const Device& device, const Pipeline& pipeline, std::FILE* lis
     const auto is = [&](const char* kind) { return pipeline.name.find(kind) != std::string::npos; };
     for (const auto& [of_kind, instruction] :
          {std::pair{is("_dot.") || is("_own."), "v_dot4"},
-          std::pair{is("_coop.") || is("r_few.") || is("d_few."), "v_wmma"},
+          std::pair{is("_coop.") || is("r_few.") || is("d_few.") || is("_fragments."), "v_wmma"},
           std::pair{is("_bfloat."), "v_wmma_f32_16x16x16_bf16"}}) {
         const size_t n = count(code, instruction);
         if (n > 0) line += fmt::format("  {} x{}", instruction, n);
@@ -152,6 +169,9 @@ Result<int> report(const std::string& wanted, const std::string& cases, std::FIL
     const DeviceReport& device = backend->opened().report();
     if (!device.pipeline_facts) return error("{} says nothing about its pipelines", device.name);
     backend->pipelines().keep_facts();
+    Device& opened = backend->opened();
+    if (device.vendor == kAmd && opened.use_matrix() && narrow_shape(device))
+        opened.fragments = fragments_of_amd(opened);
     for (const OpCase& c : all_cases()) {
         if (c.name.find(cases) == std::string::npos) continue;
         if (const Status made = compile(c, *backend); !made)

@@ -26,8 +26,9 @@ Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t
     return rows == 1 && fits_shared(device, layout, cols) ? Path::dot_own : Path::dot_prepared;
 }
 
-Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows) {
-    if (FewProducts::wanted(device, format, cols, rows)) return Path::few;
+Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows,
+                  const Fragments* fragments) {
+    if (FewProducts::wanted(device, format, cols, rows, fragments)) return Path::few;
     return wide_path(device, format, cols, rows);
 }
 
@@ -56,12 +57,13 @@ uint64_t most_rows(const Plan& plan, Slot x) {
 uint64_t prepared_offset(const Plan& plan, Slot x) {
     return aligned(plan.slot_bytes(x));
 }
-// 16 bits each, of whole tiles; the 48 bytes per 32 elements of dot kernels are less.
+// 16 bits each, of whole tiles; the 48 bytes per 32 elements of dot kernels are less. Behind a group of units
+// that is not whole lie zeros for the tokens of a small tile.
 uint64_t prepared_bytes(const Plan& plan, Slot x) {
-    constexpr uint64_t kLeastTile = 16;
+    constexpr uint64_t kBehind = 7 * kMostFewTokens * 64, kLeastTile = 16;
     const uint64_t width = plan.slot(x).width, rows = most_rows(plan, x);
     const uint64_t tile = rows > kFewRows ? kMostTileTokens : rows > 1 ? kLeastTile : 1;
-    return aligned(width * 2 * ((rows + tile - 1) / tile * tile) + 256);
+    return aligned(width * 2 * ((rows + tile - 1) / tile * tile) + (rows > 1 ? kBehind : 0) + 256);
 }
 
 }  // namespace
@@ -75,13 +77,28 @@ uint64_t Activations::scratch(const Plan& plan, Slot x) {
 constexpr uint32_t kWideRow = 4096;
 
 Status record_halves(Recorder& recorder, const View& view, Path path, const args::HalvesArgs& args, Binding x,
-                     Binding halves, Binding scales, Binding gain, uint64_t rows) {
-    const uint32_t threads = args.width < kWideRow ? kThreads : 2 * kThreads;
-    return recorder.dispatch({"prepare_halves", 5, 1, {threads, path == Path::bfloats, in_order(path)}},
-                             {x, halves, scales, gain, view.step}, args, striding(rows));
+                     Binding halves, Binding scales, Binding gain, uint64_t rows,
+                     const Fragments* fragments) {
+    uint32_t threads = args.width < kWideRow ? kThreads : 2 * kThreads;
+    std::vector<uint32_t> constants = {threads, path == Path::bfloats, in_order(path)};
+    if (fragments) {
+        // So few rows that nothing hides how long a row takes: it is read at once.
+        constexpr uint32_t kMostHeld = 8;
+        threads = own_threads(recorder.device());
+        const uint32_t held = (args.width / 4 + threads - 1) / threads;
+        constants = {threads,
+                     0,
+                     0,
+                     fragments->owners,
+                     fragment_tokens(*fragments, rows),
+                     held <= kMostHeld ? held : 0};
+    }
+    return recorder.dispatch({"prepare_halves", 5, 1, constants}, {x, halves, scales, gain, view.step}, args,
+                             striding(rows));
 }
 
-Status Activations::prepare(Recorder& recorder, const View& view, std::span<const Path> paths) {
+Status Activations::prepare(Recorder& recorder, const View& view, std::span<const Path> paths,
+                            const Fragments* fragments) {
     const auto wanted = [&](Path path) { return std::find(paths.begin(), paths.end(), path) != paths.end(); };
     raw_ = floats_ = view.slot(x_);
     const uint32_t width = view.width(x_), rows = view.rows_of(x_), kind = rows_kind(view.plan, x_);
@@ -107,7 +124,8 @@ Status Activations::prepare(Recorder& recorder, const View& view, std::span<cons
     }
     if (matrices != paths.end()) {
         const args::HalvesArgs push = {width, 1, kind, norm_ ? 1u : 0u, norm_.eps};
-        RL_TRY(record_halves(recorder, view, *matrices, push, raw_, prepared_, scales_, gain, rows));
+        RL_TRY(record_halves(recorder, view, *matrices, push, raw_, prepared_, scales_, gain, rows,
+                             *matrices == Path::few ? fragments : nullptr));
     }
     recorder.barrier();
     return {};

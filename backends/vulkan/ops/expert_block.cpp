@@ -16,7 +16,7 @@ std::unique_ptr<VulkanKernel> make_part(const Op& op, const Plan& plan, const De
 
 // Whether one row is multiplied by a single dispatch, that norms it or brings it to int8 itself.
 bool in_one_dispatch(const Device& device, const Tensor& w) {
-    const Path path = product_path(device, *w.format, w.shape.cols, 1);
+    const Path path = product_path(device, *w.format, w.shape.cols, 1, nullptr);
     return path == Path::dot_own || path == Path::floats_own;
 }
 

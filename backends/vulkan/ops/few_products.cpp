@@ -62,12 +62,61 @@ uint64_t partial_bytes(const FewTile& tile, uint64_t groups, uint32_t shares) {
     return shares > 1 ? aligned(groups * shares * tile.rows * tile.tokens * 4) : 0;
 }
 
+args::FewArgs few_args(const Product& product, const PlacedWeight& w, const WeightPart& part) {
+    args::FewArgs push = {};
+    push.rows = uint32_t(part.rows);
+    push.cols = uint32_t(w.cols);
+    push.units = w.units(part);
+    push.first_row = uint32_t(part.first);
+    push.stride = product.stride;
+    push.rows_of = product.rows_kind;
+    push.has_bias = product.bias ? 1 : 0;
+    push.accumulate = product.accumulate ? 1 : 0;
+    push.act = uint32_t(product.act);
+    return push;
+}
+
+// How a product over few_fragments.glsl is cut: a work-group has `high` matrices of weights, of both of a
+// pair, which each of its `deep` subgroups multiplies in some of the columns. Sums of `held` matrices, or
+// pairs, are added up at a time.
+struct FragmentCut {
+    uint32_t tokens, high, deep, held, threads;
+};
+// `results`: rows of all matrices that are multiplied side by side. The order of sums must not depend on
+// `rows`.
+FragmentCut fragment_cut(const Device& device, const Fragments& fragments, bool paired, uint64_t results,
+                         uint64_t cols, uint64_t rows) {
+    constexpr uint64_t kSubgroupsEach = 16;  // of a processor
+    constexpr uint32_t kShared = 32768;
+    const VkPhysicalDeviceLimits& limits = device.report().limits;
+    const MatrixShape& shape = fragments.shape;
+    const uint32_t pair = paired ? 2 : 1, tokens = fragment_tokens(fragments, rows);
+    FragmentCut cut = {tokens, paired || tokens > 16 ? 2u : 1u, 8, 1, 0};
+    const uint64_t tiles = (results + pair * shape.m - 1) / (pair * shape.m),
+                   groups = (cols + 32 * fragments.owners - 1) / (32 * fragments.owners);
+    const uint32_t most = std::min(limits.maxComputeWorkGroupInvocations, 1024u) / device.subgroup();
+    if (tiles * cut.deep < kSubgroupsEach * processors(device)) cut.deep = 16;
+    while (cut.deep > 1 && (cut.deep > most || cut.deep * 2 > groups)) cut.deep /= 2;
+    const uint32_t each = cut.deep * pair * shape.m * shape.n * 4,
+                   puts = cut.high / pair * (tokens / shape.n);
+    cut.held = std::clamp(std::min(kShared, limits.maxComputeSharedMemorySize) / each, 1u, puts);
+    cut.threads = cut.deep * device.subgroup();
+    return cut;
+}
+
 }  // namespace
 
-bool FewProducts::wanted(const Device& device, const Format& format, uint64_t cols, uint64_t rows) {
-    return rows > most_rows_apart(format) && rows <= kMostFewTokens &&
-           path_of(device, format, cols, kFewRows + 1) == Path::matrices &&
-           Pipelines::exists(fmt::format("linear_few.{}", weight_layout(format)->name)) &&
+uint32_t fragment_tokens(const Fragments& fragments, uint64_t rows) {
+    return std::max(fragments.shape.n, uint32_t(std::bit_ceil(rows)));
+}
+
+bool FewProducts::wanted(const Device& device, const Format& format, uint64_t cols, uint64_t rows,
+                         const Fragments* fragments) {
+    if (rows < 2 || rows > kMostFewTokens || path_of(device, format, cols, kFewRows + 1) != Path::matrices)
+        return false;
+    const std::string_view layout = weight_layout(format)->name;
+    if (fragments) return Pipelines::exists(fmt::format("linear_fragments.{}", layout));
+    return rows > most_rows_apart(format) && Pipelines::exists(fmt::format("linear_few.{}", layout)) &&
            few_tile(device, rows);
 }
 
@@ -93,6 +142,7 @@ uint64_t FewProducts::scratch(const Device& device, std::span<const Tensor> matr
 
 Status FewProducts::record_part(const Product& product, const PlacedWeight& w, const WeightPart& part,
                                 const WeightPart* up) {
+    if (fragments_) return record_fragments(product, w, part, up);
     const Device& device = recorder_.device();
     const FewTile tile = *few_tile(device, product.rows);
     const MatrixShape& shape = *matrix_shape(device.report());
@@ -100,16 +150,7 @@ Status FewProducts::record_part(const Product& product, const PlacedWeight& w, c
     // A matrix in several parts has rows enough.
     const bool shared = w.parts.size() == 1 && counters_ + groups + 64 <= VulkanCaches::kCounters;
     const uint32_t shares = shared ? few_shares(device, tile, results_, w.cols) : 1;
-    args::FewArgs push = {};
-    push.rows = uint32_t(part.rows);
-    push.cols = uint32_t(w.cols);
-    push.units = w.units(part);
-    push.first_row = uint32_t(part.first);
-    push.stride = product.stride;
-    push.rows_of = product.rows_kind;
-    push.has_bias = product.bias ? 1 : 0;
-    push.accumulate = product.accumulate ? 1 : 0;
-    push.act = uint32_t(product.act);
+    const args::FewArgs push = few_args(product, w, part);
     // Results stand in for what a dispatch without shares does not touch: it is bound, and counts as written.
     Binding partials = product.y, counters = product.y;
     if (shares > 1) {
@@ -137,6 +178,31 @@ Status FewProducts::record_part(const Product& product, const PlacedWeight& w, c
                               {part.buffer, x_.prepared(), product.y, view_.step,
                                view_.vector(product.bias, view_.step), x_.scales(), partials, counters},
                               push, {groups, shares}, flops);
+}
+
+Status FewProducts::record_fragments(const Product& product, const PlacedWeight& w, const WeightPart& part,
+                                     const WeightPart* up) {
+    const Fragments& f = *fragments_;
+    const Device& device = recorder_.device();
+    const FragmentCut cut = fragment_cut(device, f, up != nullptr, results_, w.cols, product.rows);
+    const args::FewArgs push = few_args(product, w, part);
+    const std::vector<uint32_t> constants = {cut.threads,   cut.tokens,    f.shape.m,     f.shape.n,
+                                             f.shape.k,     cut.high,      cut.deep,      device.subgroup(),
+                                             cut.held,      f.owners,      f.owner_shift, f.place_shift,
+                                             f.place_mask,  f.rows.each,   f.rows.step,   f.rows.bits,
+                                             f.tokens.each, f.tokens.step, f.tokens.bits};
+    const uint64_t high = uint64_t(cut.high) * f.shape.m / (up ? 2 : 1);
+    const Groups groups = {(part.rows + high - 1) / high};
+    const double flops = (up ? 4.0 : 2.0) * double(part.rows) * double(w.cols) * product.rows;
+    if (up)
+        return recorder_.dispatch(
+            {fmt::format("gated_fragments.{}", w.layout->name), 5, 2, constants},
+            {part.buffer, up->buffer, x_.prepared(), product.y, view_.step, x_.scales()}, push, groups,
+            flops);
+    return recorder_.dispatch({fmt::format("linear_fragments.{}", w.layout->name), 6, 1, constants},
+                              {part.buffer, x_.prepared(), product.y, view_.step,
+                               view_.vector(product.bias, view_.step), x_.scales()},
+                              push, groups, flops);
 }
 
 Status FewProducts::record(const Product& product, const PlacedWeight& w, const PlacedWeight* up) {

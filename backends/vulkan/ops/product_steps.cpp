@@ -127,6 +127,14 @@ uint64_t rows_in(RowClass rows) {
     return kRows[size_t(rows)];
 }
 
+// True where matrices could be filled by their elements in steps of this class: a choice.
+bool can_go_few(const Device& device, std::span<const Tensor> tensors, RowClass rows) {
+    const bool few = rows == RowClass::few || rows == RowClass::some;
+    return few && device.fragments && std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& w) {
+               return FewProducts::wanted(device, *w.format, w.shape.cols, rows_in(rows), &*device.fragments);
+           });
+}
+
 class ProductKernel : public AnyProduct {
 public:
     ProductKernel(Products op, const Plan& plan, const Device& device)
@@ -142,7 +150,9 @@ public:
     Choices choices(RowClass rows) const override {
         const std::vector<Path> ways = paths(rows_in(rows));
         if (std::any_of(ways.begin(), ways.end(), [&](Path way) { return way != ways.front(); })) return {};
-        return product_choices(device_, ways.front(), results(), false);
+        Choices all = product_choices(device_, ways.front(), results(), false);
+        if (can_go_few(device_, tensors_, rows)) all.push_back(fragments_choice(device_));
+        return all;
     }
 
     Precision precision(uint64_t rows) const override {
@@ -186,9 +196,10 @@ private:
     Status record_products(Recorder& recorder, const View& view) const {
         const std::vector<Path> ways = paths(path_rows(view));
         Activations x(x_, norm_);
-        RL_TRY(x.prepare(recorder, view, ways));
+        const Fragments* fragments = fragments_of(device_, path_rows(view));
+        RL_TRY(x.prepare(recorder, view, ways, fragments));
         std::vector<UnpackedProduct> unpacked;
-        FewProducts few(recorder, view, x, Activations::scratch(view.plan, x_), results());
+        FewProducts few(recorder, view, x, Activations::scratch(view.plan, x_), results(), fragments);
         for (size_t i = 0; i < parts_.size(); ++i) {
             Product product{parts_[i].w, view.slot(parts_[i].y), view.rows_of(parts_[i].y)};
             product.rows_kind = rows_kind(view.plan, parts_[i].y);
@@ -221,9 +232,10 @@ private:
     // all.
     std::vector<Path> paths(uint64_t rows) const {
         if (alike_ && rows > 1 && rows < kFewRows) rows = kFewRows;
+        const Fragments* fragments = fragments_of(device_, rows);
         std::vector<Path> out;
         for (const Tensor& tensor : tensors_)
-            out.push_back(product_path(device_, *tensor.format, tensor.shape.cols, rows));
+            out.push_back(product_path(device_, *tensor.format, tensor.shape.cols, rows, fragments));
         const auto has = [&](Path path) { return std::find(out.begin(), out.end(), path) != out.end(); };
         if (has(Path::few)) {
             // Those of all or of none.
@@ -253,7 +265,10 @@ public:
         : op_(op), tensor_(plan.weight(op.gate).tensor), device_(device), alike_(plan.alike(kFewRows)) {}
 
     Choices choices(RowClass rows) const override {
-        return product_choices(device_, path(rows_in(rows)), tensor_.shape.rows, true);
+        const Path way = path(rows_in(rows));
+        Choices all = product_choices(device_, way, tensor_.shape.rows, true);
+        if (can_go_few(device_, std::span(&tensor_, 1), rows)) all.push_back(fragments_choice(device_));
+        return all;
     }
 
     Precision precision(uint64_t rows) const override { return precision_of(path(rows), *tensor_.format); }
@@ -276,10 +291,11 @@ public:
         const Path way = path(view.apart ? 1 : view.rows);
         Activations x(op_.x, op_.norm);
         if (way == Path::tiles || on_matrices(way)) recorder.claim_scratch();
-        RL_TRY(x.prepare(recorder, view, std::span(&way, 1)));
+        const Fragments* fragments = fragments_of(device_, view.apart ? 1 : view.rows);
+        RL_TRY(x.prepare(recorder, view, std::span(&way, 1), fragments));
         if (way == Path::few) {
-            FewProducts few(recorder, view, x, Activations::scratch(view.plan, op_.x),
-                            2 * tensor_.shape.rows);
+            FewProducts few(recorder, view, x, Activations::scratch(view.plan, op_.x), 2 * tensor_.shape.rows,
+                            fragments);
             Product product{op_.gate, view.slot(op_.y), view.rows};
             product.stride = view.width(op_.y);
             product.act = op_.act;
@@ -292,7 +308,7 @@ public:
 private:
     Path path(uint64_t rows) const {
         if (alike_ && rows > 1 && rows < kFewRows) rows = kFewRows;
-        return product_path(device_, *tensor_.format, tensor_.shape.cols, rows);
+        return product_path(device_, *tensor_.format, tensor_.shape.cols, rows, fragments_of(device_, rows));
     }
 
     Status record_few(Recorder& recorder, const View& view, const Activations& x, Path way) const {
@@ -381,7 +397,7 @@ private:
     Gated op_;
     Tensor tensor_;
     const Device& device_;
-    bool alike_;  // likewise
+    bool alike_;  // as of ProductKernel
 };
 
 }  // namespace

@@ -16,6 +16,8 @@ constexpr uint32_t kFewRows = 8;
 // Up to this many they still go by vector, kFewRows at a time, where a device has dot products and no matrix
 // units: two passes over the weights in int8 are less work than a tile of 64 rows in f32.
 constexpr uint32_t kMostDotRows = 16;
+// Up to this many they can go by the kernels of FewProducts.
+constexpr uint32_t kMostFewTokens = 64;
 // Up to this many a tile has all of them, so that each element of a weight is decoded once anyway.
 constexpr uint32_t kFewTileRows = 128;
 
@@ -100,7 +102,8 @@ inline bool in_order(Path path) {
 // `rows` of x; `cols` of the weight.
 Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
 // The same for Linear, LinearGroup and Gated: weights may be unpacked, and halfs are not reordered.
-Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
+Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows,
+                  const Fragments* fragments);
 // The same without Path::few.
 Path wide_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
 Precision precision_of(Path path, const Format& format);
@@ -154,9 +157,27 @@ Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const
                  uint32_t most_tokens = kMostTileTokens, bool paired = false, const ProductCut& cut = {});
 // Of products that go this way; of one row, or of few, or of a tile's many. `results`: rows of all matrices.
 Choices product_choices(const Device& device, Path path, uint64_t results, bool gated);
+// 1 by default where products of few rows fill matrices by their elements: where neighbours read neighbouring
+// units of a row. Where they have different rows, as on AMD's cards, nothing was timed.
+inline uint32_t uses_fragments(const Device& device) {
+    const bool side_by_side =
+        device.fragments && device.fragments->owners > 1 && device.fragments->owner_shift == 0;
+    return device.fragments && ((side_by_side && device.report().hardware()) || device.always_fragments) ? 1
+                                                                                                         : 0;
+}
 // What kernels of products have in common: how they are cut is chosen alike.
 class AnyProduct : public VulkanKernel {
 protected:
+    // Those that products of so many rows may use, by choice; null: they don't.
+    const Fragments* fragments_of(const Device& device, uint64_t rows) const {
+        if (!device.fragments || rows < 2 || rows > kMostFewTokens) return nullptr;
+        const bool use = chosen(row_class_of(rows), "fragments", uses_fragments(device)) != 0;
+        return use ? &*device.fragments : nullptr;
+    }
+    static Choice fragments_choice(const Device& device) {
+        const uint32_t usual = uses_fragments(device);
+        return choice("fragments", usual, {1 - usual});
+    }
     ProductCut cut(uint64_t rows) const {
         const RowClass size = row_class_of(rows);
         const auto of = [&](std::string_view name) { return chosen(size, name, 0); };
@@ -167,8 +188,10 @@ protected:
 // Sizes of subgroups that kernels may have, its own first.
 std::vector<uint32_t> subgroup_sizes(const Device& device);
 // Activations as a path on matrix units wants them: `halves` gets 16 bits of each, `scales` a factor per row.
+// With `fragments` they lie as few_fragments.glsl wants those of a step of so many rows.
 Status record_halves(Recorder& recorder, const View& view, Path path, const args::HalvesArgs& args, Binding x,
-                     Binding halves, Binding scales, Binding gain, uint64_t rows);
+                     Binding halves, Binding scales, Binding gain, uint64_t rows,
+                     const Fragments* fragments = nullptr);
 // Whether one row of this many activations, as int8, and the weight's code book leave room in shared memory,
 // for so many bytes more.
 bool fits_shared(const Device& device, const WeightLayout& layout, uint64_t cols, uint64_t more = 0);
@@ -181,8 +204,10 @@ public:
 
     // Of scratch, from offset 0, for plans of at most plan.max_rows.
     static uint64_t scratch(const Plan& plan, Slot x);
-    // Records what `paths` need; afterwards the products can be recorded.
-    Status prepare(Recorder& recorder, const View& view, std::span<const Path> paths);
+    // Records what `paths` need, of Path::few with `fragments` in the order for these; afterwards the
+    // products can be recorded.
+    Status prepare(Recorder& recorder, const View& view, std::span<const Path> paths,
+                   const Fragments* fragments = nullptr);
 
     Binding floats() const { return floats_; }      // normed
     Binding raw() const { return raw_; }            // for dot_own and floats_own, which norm by themselves
@@ -234,33 +259,41 @@ uint64_t unpacked_scratch(const Device& device, uint64_t rows, uint64_t cols, ui
 Status record_unpacked(Recorder& recorder, const View& view, std::span<const UnpackedProduct> products,
                        const Activations& x, uint64_t at);
 
+// The tokens of a tile whose matrices are filled by their elements, for steps of so many rows.
+uint32_t fragment_tokens(const Fragments& fragments, uint64_t rows);
+
 // Products of one set of up to kMostFewTokens rows on matrix units (Path::few), whose work-groups share
 // columns where rows of the weights are few.
-constexpr uint32_t kMostFewTokens = 64;
 class FewProducts {
 public:
-    // True where products of `rows` rows with such a weight go this way.
-    static bool wanted(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
+    // True where products of `rows` rows with such a weight go this way: with `fragments` each invocation
+    // fills its part of the matrices by itself, else a work-group decodes weights in shared memory.
+    static bool wanted(const Device& device, const Format& format, uint64_t cols, uint64_t rows,
+                       const Fragments* fragments);
     // Bytes of the scratch that kernels share, for the products of an op with these matrices in steps of at
     // most `most_rows` rows. `paired`: every matrix comes with another like it.
     static uint64_t scratch(const Device& device, std::span<const Tensor> matrices, bool paired,
                             uint64_t most_rows);
 
     // `at`: of the scratch that is theirs; `results`: rows of all matrices together.
-    FewProducts(Recorder& recorder, const View& view, const Activations& x, uint64_t at, uint64_t results)
-        : recorder_(recorder), view_(view), x_(x), at_(at), results_(results) {}
+    FewProducts(Recorder& recorder, const View& view, const Activations& x, uint64_t at, uint64_t results,
+                const Fragments* fragments)
+        : recorder_(recorder), view_(view), x_(x), at_(at), results_(results), fragments_(fragments) {}
     // With `up` a gated product.
     Status record(const Product& product, const PlacedWeight& w, const PlacedWeight* up);
 
 private:
     Status record_part(const Product& product, const PlacedWeight& w, const WeightPart& part,
                        const WeightPart* up);
+    Status record_fragments(const Product& product, const PlacedWeight& w, const WeightPart& part,
+                            const WeightPart* up);
 
     Recorder& recorder_;
     const View& view_;
     const Activations& x_;
     uint64_t at_;
     uint64_t results_;
+    const Fragments* fragments_;
     uint32_t counters_ = 0;  // that are in use
 };
 

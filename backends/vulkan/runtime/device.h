@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace redline::vulkan {
 
@@ -21,6 +22,20 @@ struct GroupMatrix {
     uint32_t m, n, k;
     VkComponentTypeKHR factors;  // sums are f32
     uint32_t threads;
+};
+
+// Which elements of matrices an invocation holds, as the device said it: see fragments.h. Columns of a factor
+// are dealt out to `owners` invocations, which have the same ones of the weights' factor and of the tokens'.
+// An invocation's first row, and its first token, is invocation >> place_shift & place_mask, its owner's
+// number invocation >> owner_shift & (owners - 1).
+struct Fragments {
+    struct Lines {
+        uint32_t each, step;  // rows or tokens of an invocation, so far apart
+        uint32_t bits;        // of an element's number, which say the row or token; the others say the column
+    };
+    MatrixShape shape;
+    uint32_t owners, owner_shift, place_shift, place_mask;
+    Lines rows, tokens;
 };
 
 struct Heap {
@@ -142,6 +157,10 @@ public:
     bool lost() const { return lost_; }
     // Of one buffer that a kernel is to see whole.
     uint64_t largest_buffer() const;
+    // Empty where matrices are not used, or where their elements have no such form.
+    std::optional<Fragments> fragments;
+    // For tests: matrices are filled by their elements wherever that is possible.
+    bool always_fragments = false;
     // For tests: weights are unpacked whatever matrices there are; bytes that are at a time, and work-groups
     // that fill the device with attention (0: as it likes); the most along x of kernels that stride; the
     // largest buffer.

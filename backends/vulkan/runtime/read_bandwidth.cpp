@@ -10,7 +10,7 @@ namespace redline::vulkan {
 
 namespace {
 
-constexpr std::string_view kDoing = "measuring bandwidth";
+constexpr std::string_view kMeasuring = "measuring bandwidth";
 // Written, or read first, in one submission: a tenth of a second at 160 MB/s.
 constexpr uint64_t kPiece = uint64_t(16) << 20;
 // What is measured goes on for so long, or for so many passes.
@@ -24,7 +24,7 @@ Status write_all(Device& device, const Buffer& buffer, uint64_t bytes) {
             [&](VkCommandBuffer commands) {
                 vkCmdFillBuffer(commands, buffer.handle(), at, std::min(kPiece, bytes - at), 0);
             },
-            kDoing));
+            kMeasuring));
     return {};
 }
 

@@ -1,0 +1,134 @@
+// Products of up to 64 tokens on matrix units, without shared memory between the weights and the matrices: an invocation
+// reads whole units of weights and decodes them into those elements of a matrix that it holds, as the device said it does
+// (fragments.h). The columns of a group of OWNERS units are dealt out so that each of the invocations that hold elements of
+// the same row has one unit. A work-group has FM x TM rows and all tokens; its DEEP subgroups have groups in turn, and their
+// sums are added up in order: it depends neither on the number of tokens nor on what the others are. Activations lie as
+// prepare_halves.comp leaves them for BN tokens.
+//   Wants args of FewArgs, half_units.glsl, halves[], tokens, and put(r, t, sum) or, with PAIRED, where the upper half of a
+// work-group's rows are of a second matrix, put(r, t, sum, other), with r counted in the weight's part.
+const uint FN = BN / TN, COLUMNS = TK / OWNERS;  // of a matrix that an invocation has
+const uint STEPS = 32 / COLUMNS;                 // matrices are multiplied so often for a group
+const uint THREADS = DEEP * SUBGROUP;
+const uint PIECES = 32 / PIECE, WORDS = PIECES * RAW;  // of a unit
+#ifdef PAIRED
+const uint PAIR = 2;
+#else
+const uint PAIR = 1;
+#endif
+const uint HIGH = FM / PAIR, PUTS = HIGH * FN;  // sums of so many matrices, or pairs, are put
+const uint MATRIX = TM * TN, ALL_HELD = HELD * PAIR * MATRIX, EACH = (HELD * MATRIX + THREADS - 1) / THREADS;
+shared float parts[DEEP * ALL_HELD];
+uint tokens;
+
+const uint OWN_ROWS = FM * ROWS_EACH;  // of an invocation
+uint first_units[OWN_ROWS];            // where they begin
+struct Raw {
+    uint d[OWN_ROWS][WORDS];
+};
+// A unit of each of an invocation's rows.
+void fetch(uint unit, out Raw raw) {
+    [[unroll]] for (uint i = 0; i < OWN_ROWS; ++i)
+        [[unroll]] for (uint p = 0; p < PIECES; ++p) {
+            uint words[RAW];
+            fetch_piece(i / (HIGH * ROWS_EACH), (first_units[i] + unit) * PIECES + p, words);
+            [[unroll]] for (uint k = 0; k < RAW; ++k) raw.d[i][p * RAW + k] = words[k];
+        }
+}
+// A row's unit as words of two halfs.
+void decode(uint unit, uint raw[WORDS], out uint words[16]) {
+    [[unroll]] for (uint p = 0; p < PIECES; ++p) {
+        uint some[RAW];
+        uvec4 decoded[PIECE / 8];
+        [[unroll]] for (uint k = 0; k < RAW; ++k) some[k] = raw[p * RAW + k];
+        piece_halves(unit * PIECES + p, some, decoded);
+        [[unroll]] for (uint k = 0; k < PIECE / 2u; ++k) words[p * (PIECE / 2u) + k] = decoded[k / 4u][k % 4u];
+    }
+}
+// The bits of `e` where `mask` has ones, side by side.
+uint taken_bits(uint e, uint mask) {
+    uint bits = 0u, next = 0u;
+    [[unroll]] for (uint i = 0; i < 4; ++i)
+        if ((mask >> i & 1u) != 0u) bits |= (e >> i & 1u) << next++;
+    return bits;
+}
+#define FACTOR coopmat<float16_t, gl_ScopeSubgroup, TM, TK, gl_MatrixUseA>
+#define TOKEN_FACTOR coopmat<float16_t, gl_ScopeSubgroup, TK, TN, gl_MatrixUseB>
+#define SUMS coopmat<float, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator>
+
+void few_products() {
+    const uint place = gl_SubgroupInvocationID >> PLACE_SHIFT & PLACE_MASK;
+    const uint owner = gl_SubgroupInvocationID >> OWNER_SHIFT & (OWNERS - 1u);
+    const uint units = args.cols / 32u, groups = (units + OWNERS - 1u) / OWNERS;
+    [[unroll]] for (uint i = 0; i < OWN_ROWS; ++i) {
+        const uint row = (gl_WorkGroupID.x * HIGH + i / ROWS_EACH % HIGH) * TM + i % ROWS_EACH * ROW_STEP + place;
+        first_units[i] = min(row, args.rows - 1u) * units;
+    }
+    SUMS sums[FM * FN];
+    [[unroll]] for (uint i = 0; i < FM * FN; ++i) sums[i] = SUMS(0.0);
+    uint group = gl_SubgroupID;
+    Raw raw;
+    fetch(min(min(group, groups - 1u) * OWNERS + owner, units - 1u), raw);
+    for (; group < groups; group += DEEP) {
+        // Past the last column activations are zeros.
+        const uint unit = min(group * OWNERS + owner, units - 1u);
+        const uint next_unit = min(min(group + DEEP, groups - 1u) * OWNERS + owner, units - 1u);
+        Raw next;
+        fetch(next_unit, next);
+        FACTOR w[FM * STEPS];
+        [[unroll]] for (uint i = 0; i < FM; ++i) {
+            uint words[ROWS_EACH][16];
+            [[unroll]] for (uint j = 0; j < ROWS_EACH; ++j)
+                decode(first_units[i * ROWS_EACH + j] + unit, raw.d[i * ROWS_EACH + j], words[j]);
+            [[unroll]] for (uint s = 0; s < STEPS; ++s) {
+                FACTOR factor;
+                [[unroll]] for (uint e = 0; e < ROWS_EACH * COLUMNS; ++e) {
+                    const uint at = s * COLUMNS + taken_bits(e, ~ROW_BITS);
+                    factor[e] = unpackFloat2x16(words[taken_bits(e, ROW_BITS)][at / 2u])[at % 2u];
+                }
+                w[i * STEPS + s] = factor;
+            }
+        }
+        [[unroll]] for (uint j = 0; j < FN; ++j) {
+            uvec4 x[TOKENS_EACH][4];
+            [[unroll]] for (uint t = 0; t < TOKENS_EACH; ++t)
+                [[unroll]] for (uint p = 0; p < 4; ++p)
+                    x[t][p] = halves[((group * 4u + p) * BN + j * TN + t * TOKEN_STEP + place) * OWNERS + owner];
+            [[unroll]] for (uint s = 0; s < STEPS; ++s) {
+                TOKEN_FACTOR factor;
+                [[unroll]] for (uint e = 0; e < TOKENS_EACH * COLUMNS; ++e) {
+                    const uint at = s * COLUMNS + taken_bits(e, ~TOKEN_BITS);
+                    factor[e] = unpackFloat2x16(x[taken_bits(e, TOKEN_BITS)][at / 8u][at / 2u % 4u])[at % 2u];
+                }
+                [[unroll]] for (uint i = 0; i < FM; ++i) sums[i * FN + j] = coopMatMulAdd(w[i * STEPS + s], factor, sums[i * FN + j]);
+            }
+        }
+        [[unroll]] for (uint i = 0; i < OWN_ROWS; ++i)
+            [[unroll]] for (uint k = 0; k < WORDS; ++k) raw.d[i][k] = next.d[i][k];
+    }
+    // Every loop here has a constant count: see few_coop.glsl.
+    [[unroll]] for (uint first = 0; first < PUTS; first += HELD) {
+        [[unroll]] for (uint h = 0; h < HELD && first + h < PUTS; ++h)
+            [[unroll]] for (uint p = 0; p < PAIR; ++p)
+                coopMatStore(sums[p * PUTS + first + h], parts, gl_SubgroupID * ALL_HELD + (h * PAIR + p) * MATRIX, TM,
+                             gl_CooperativeMatrixLayoutColumnMajor);
+        barrier();
+        [[unroll]] for (uint some = 0; some < EACH; ++some) {
+            const uint n = some * THREADS + gl_LocalInvocationID.x, h = n / MATRIX, e = n % MATRIX;
+            float all[PAIR];
+            if (h >= HELD || first + h >= PUTS) continue;
+            [[unroll]] for (uint p = 0; p < PAIR; ++p) {
+                all[p] = 0.0;
+                [[unroll]] for (uint d = 0; d < DEEP; ++d) all[p] += parts[d * ALL_HELD + (h * PAIR + p) * MATRIX + e];
+            }
+            const uint row = (gl_WorkGroupID.x * HIGH + (first + h) / FN) * TM + e % TM;
+            const uint t = (first + h) % FN * TN + e / TM;
+            if (row >= args.rows || t >= tokens) continue;
+#ifdef PAIRED
+            put(row, t, all[0], all[1]);
+#else
+            put(row, t, all[0]);
+#endif
+        }
+        if (first + HELD < PUTS) barrier();
+    }
+}

@@ -1,0 +1,27 @@
+// for each format, with cooperative matrices of halfs alone
+// y[t][r] (+)= w[r] . x[t] + bias[r] for up to 64 tokens, on matrix units; the grid is over tiles of rows: see
+// few_fragments.glsl.
+#include "fragment_tile.glsl"
+layout(push_constant) uniform Push { FewArgs args; };
+#include "weights.glsl"
+#include "half_units.glsl"
+layout(set = 0, binding = 1, std430) readonly buffer Halves { uvec4 halves[]; };
+layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
+#define STEP_BINDING 3
+#include "step.glsl"
+layout(set = 0, binding = 4, std430) readonly buffer Bias { float bias[]; };
+layout(set = 0, binding = 5, std430) readonly buffer RowScales { float row_scales[]; };
+
+void put(uint r, uint t, float sum) {
+    const uint row = args.first_row + r, at = t * args.stride + row;
+    sum *= row_scales[t];
+    if (args.has_bias != 0u) sum += bias[row];
+    y[at] = args.accumulate != 0u ? y[at] + sum : sum;
+}
+#include "few_fragments.glsl"
+
+void main() {
+    weight_units = args.units;
+    tokens = rows_in_step(args.rows_of);
+    if (tokens > 0u) few_products();
+}
