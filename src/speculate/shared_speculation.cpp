@@ -9,9 +9,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The part that a new measurement has in an average, of a text and of all texts.
-constexpr double kNewOfText = 0.25, kNewOfAll = 0.05;
 constexpr double kWorthIt = 1.05;
+// The part that a new measurement has in an average of times.
+constexpr double kNewTime = 0.25;
 constexpr uint64_t kRest = 256;  // tokens
 // Guesses after it that are made in any case, to see what they are worth now.
 constexpr uint64_t kTrials = 3;
@@ -27,7 +27,7 @@ void average_with(double& into, double value, double part) {
 TextGuesses SharedSpeculation::open() {
     TextGuesses text(std::max(match_, 1u));
     if (opened_++ % kTried > 0)
-        for (size_t i = 0; i < lately_.size(); ++i) text.methods_[i].accepted = lately_[i].accepted;
+        for (size_t i = 0; i < lately_.size(); ++i) text.methods_[i].right.believe(lately_[i].value());
     return text;
 }
 
@@ -44,10 +44,10 @@ bool SharedSpeculation::pays(TextGuesses& text, size_t method) const {
     if (limits_.always) return true;
     const double each = method == kModel ? each_ / times_.one() : 0.0;
     if (mine.trials > 0) return true;
-    if (best_draft_length(mine.accepted, each, limits_.most, times_).gain >= kWorthIt) return true;
+    if (best_draft_length(mine.right.value(), each, limits_.most, times_).gain >= kWorthIt) return true;
     mine.pause = kRest;
     mine.trials = kTrials;
-    mine.accepted = std::max(mine.accepted, 0.5);  // for the next try
+    mine.right.believe(std::max(mine.right.value(), 0.5));  // for the next try
     return false;
 }
 
@@ -73,7 +73,7 @@ void SharedSpeculation::share_rows(std::span<TextDraft> texts, uint64_t most) co
     std::vector<size_t> counts(texts.size());
     std::vector<double> right(texts.size());  // the probability of the next token of each guess
     for (size_t i = 0; i < texts.size(); ++i)
-        if (const auto by = texts[i].text->guessed_by_) right[i] = texts[i].text->methods_[*by].accepted;
+        if (const auto by = texts[i].text->guessed_by_) right[i] = texts[i].text->methods_[*by].right.value();
     double tokens = double(texts.size()), cost = times_.cost(texts.size());
     size_t deepest = 0;  // of the model's guesses
     for (uint64_t rows = texts.size(); rows < texts.size() + most; ++rows) {
@@ -87,7 +87,7 @@ void SharedSpeculation::share_rows(std::span<TextDraft> texts, uint64_t most) co
         tokens += right[next];
         cost += more;
         if (deeper) ++deepest;
-        right[next] *= texts[next].text->methods_[*texts[next].text->guessed_by_].accepted;
+        right[next] *= texts[next].text->methods_[*texts[next].text->guessed_by_].right.value();
         if (++counts[next] == texts[next].most) right[next] = 0.0;
     }
     for (size_t i = 0; i < texts.size(); ++i) {
@@ -117,7 +117,7 @@ Status SharedSpeculation::ask_model(std::span<TextDraft> texts, const std::atomi
         return done;
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    if (!first) average_with(each_, seconds / double(longest), kNewOfText);
+    if (!first) average_with(each_, seconds / double(longest), kNewTime);
     return {};
 }
 
@@ -140,10 +140,10 @@ void SharedSpeculation::tell(TextGuesses& text, uint64_t proposed, uint64_t acce
     for (TextGuesses::Method& method : text.methods_) method.pause -= std::min(method.pause, accepted + 1);
     if (proposed == 0 || !text.guessed_by_) return;
     // Behind the first wrong token nothing is learnt of those that follow.
-    const double right = double(accepted) / double(std::min(accepted + 1, proposed));
-    TextGuesses::Method &mine = text.methods_[*text.guessed_by_], &all = lately_[*text.guessed_by_];
-    mine.accepted += kNewOfText * (right - mine.accepted);
-    all.accepted += kNewOfAll * (right - all.accepted);
+    const uint64_t tried = std::min(accepted + 1, proposed);
+    TextGuesses::Method& mine = text.methods_[*text.guessed_by_];
+    mine.right.tell(accepted, tried);
+    lately_[*text.guessed_by_].tell(accepted, tried);
     ++mine.rounds;
     mine.trials -= std::min<uint64_t>(mine.trials, 1);
 }

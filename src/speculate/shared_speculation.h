@@ -19,9 +19,9 @@ public:
 private:
     friend class SharedSpeculation;
     struct Method {
-        double accepted = 0.7;  // of its guesses, lately
-        uint64_t pause = 0;     // tokens until it is tried again
-        uint64_t trials = 0;    // further guesses that are made in any case
+        RightShare right;
+        uint64_t pause = 0;   // tokens until it is tried again
+        uint64_t trials = 0;  // further guesses that are made in any case
         uint64_t rounds = 0;
     };
     explicit TextGuesses(uint32_t match) : looking_up_(match) {}
@@ -90,7 +90,7 @@ private:
     Limits limits_;
     StepTimes times_;
     double each_ = 0.0;  // what the model takes for a token of all texts, in seconds
-    std::array<TextGuesses::Method, 2> lately_;
+    std::array<RightShare, 2> lately_ = {RightShare(128.0), RightShare(128.0)};
     uint64_t opened_ = 0;
 };
 

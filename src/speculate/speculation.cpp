@@ -72,11 +72,12 @@ Result<std::vector<Token>> Speculation::propose(std::span<const Token> read, Tok
     most = std::min<size_t>(most, limits_.most);
     for (Method& method : methods_) {
         if (method.pause > 0) continue;
-        const DraftLength length = best_draft_length(method.accepted, cost_of_guess(method), most, times_);
+        const DraftLength length =
+            best_draft_length(method.right.value(), cost_of_guess(method), most, times_);
         if (length.gain < kLeastGain && !limits_.always && method.trials == 0) {
             method.pause = kPause;
             method.trials = kTrials;
-            method.accepted = std::max(method.accepted, 0.5);  // for the next try
+            method.right.believe(std::max(method.right.value(), 0.5));  // for the next try
             continue;
         }
         const auto start = Clock::now();
@@ -98,8 +99,7 @@ void Speculation::tell(const DraftRound& round) {
     for (Method& method : methods_) method.pause -= std::min(method.pause, round.accepted + 1);
     if (round.proposed == 0 || !last_) return;
     // Behind the first wrong token nothing is learnt of those that follow.
-    const uint64_t tried = std::min(round.accepted + 1, round.proposed);
-    last_->accepted += kNew * (double(round.accepted) / double(tried) - last_->accepted);
+    last_->right.tell(round.accepted, std::min(round.accepted + 1, round.proposed));
     last_->result.rounds++;
     last_->result.proposed += round.proposed;
     last_->result.accepted += round.accepted;

@@ -4,6 +4,7 @@
 
 #include "engine/drafter.h"
 #include "speculate/proposer.h"
+#include "speculate/right_share.h"
 
 #include <algorithm>
 #include <memory>
@@ -79,10 +80,10 @@ public:
 private:
     struct Method {
         std::unique_ptr<Proposer> proposer;
-        double accepted = 0.7;  // of its guesses, lately
-        double each = 0.0;      // measured seconds of a guess of a token
-        uint64_t pause = 0;     // tokens until it is tried again
-        uint64_t trials = 0;    // further guesses that are made in any case, to see what they are worth now
+        RightShare right;
+        double each = 0.0;    // measured seconds of a guess of a token
+        uint64_t pause = 0;   // tokens until it is tried again
+        uint64_t trials = 0;  // further guesses that are made in any case, to see what they are worth now
         MethodResult result;
     };
     // The time of a guess of a token, in steps of one row.

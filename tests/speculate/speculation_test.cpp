@@ -144,6 +144,23 @@ TEST_CASE("speculation: with assumed costs what steps take decides nothing, so t
     CHECK(std::count(wrong.begin(), wrong.end(), size_t(0)) > 380);
 }
 
+// A head is right more often than not, and is wrong several times in a row now and then.
+TEST_CASE("speculation: unlucky guesses at first do not end a method that pays") {
+    std::vector<std::unique_ptr<Proposer>> methods;
+    methods.push_back(std::make_unique<Willing>());
+    const AssumedCosts mixture{{1.0, 1.3, 1.5, 1.8, 2.0}, 0.08};
+    Speculation speculation(std::move(methods), {4, false, mixture});
+    const std::vector<Token> read(3, 1);
+    size_t guessed = 0;
+    for (int i = 0; i < 40; ++i) {
+        const size_t n = must(speculation.propose(read, 1, 4, nullptr)).size();
+        const bool right = i >= 2 && i % 4 != 3;
+        speculation.tell({n, right ? n : 0, 0.01});
+        if (n > 0) ++guessed;
+    }
+    CHECK(guessed == 40);
+}
+
 TEST_CASE("speculation: steps that were slow once, as the first of a kind are, do not end guesses for good") {
     std::vector<std::unique_ptr<Proposer>> methods;
     methods.push_back(std::make_unique<Willing>());
