@@ -257,7 +257,7 @@ TEST_CASE("speculation: a model that drafts for itself is right, and a method th
     };
     std::vector<std::unique_ptr<Proposer>> wrong;
     wrong.push_back(std::make_unique<Wrong>());
-    Speculation rests(std::move(wrong), {4, false});
+    Speculation rests(std::move(wrong), {4, false, AssumedCosts{{1.0, 1.3, 1.5, 1.7, 1.9}, 0.0}});
     CHECK(written(bed, 0.0f, options, &rests).accepted == 0);
     REQUIRE(rests.results().size() == 1);
     CHECK(rests.results()[0].rounds < 20);
