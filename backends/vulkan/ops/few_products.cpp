@@ -87,14 +87,15 @@ struct FragmentCut {
 FragmentCut fragment_cut(const Device& device, const Fragments& fragments, bool paired, uint64_t results,
                          uint64_t cols, uint64_t rows) {
     constexpr uint64_t kSubgroupsEach = 16;  // of a processor
-    constexpr uint32_t kShared = 32768;
+    // So that each invocation of a work-group has all registers that it may have.
+    constexpr uint32_t kShared = 32768, kMostThreads = 512;
     const VkPhysicalDeviceLimits& limits = device.report().limits;
     const MatrixShape& shape = fragments.shape;
     const uint32_t pair = paired ? 2 : 1, tokens = fragment_tokens(fragments, rows);
     FragmentCut cut = {tokens, paired || tokens > 16 ? 2u : 1u, 8, 1, 0};
     const uint64_t tiles = (results + pair * shape.m - 1) / (pair * shape.m),
                    groups = (cols + 32 * fragments.owners - 1) / (32 * fragments.owners);
-    const uint32_t most = std::min(limits.maxComputeWorkGroupInvocations, 1024u) / device.subgroup();
+    const uint32_t most = std::min(limits.maxComputeWorkGroupInvocations, kMostThreads) / device.subgroup();
     if (tiles * cut.deep < kSubgroupsEach * processors(device)) cut.deep = 16;
     while (cut.deep > 1 && (cut.deep > most || cut.deep * 2 > groups)) cut.deep /= 2;
     const uint32_t each = cut.deep * pair * shape.m * shape.n * 4,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <set>
 
 namespace redline::vulkan {
 
@@ -99,10 +100,12 @@ std::optional<Fragments> fragments_of(const MatrixShape& shape, std::span<const 
         places.push_back(rows[i].first);
     }
     out.owners = uint32_t(owned.size());
+    std::set<uint32_t> columns;
+    for (const auto& some : owned) columns.insert(some.begin(), some.end());
     out.place_mask = *std::max_element(places.begin(), places.end());
     // All is there, and once, but for invocations that have the same.
-    const bool whole = out.owners * owned[0].size() == shape.k && 32 % owned[0].size() == 0 &&
-                       (out.place_mask + 1) * out.rows.each == shape.m &&
+    const bool whole = out.owners * owned[0].size() == shape.k && columns.size() == shape.k &&
+                       32 % owned[0].size() == 0 && (out.place_mask + 1) * out.rows.each == shape.m &&
                        (out.place_mask + 1) * out.tokens.each == shape.n && std::has_single_bit(out.owners) &&
                        std::has_single_bit(out.place_mask + 1);
     return whole && is_field(owners, out.owners - 1, out.owner_shift) &&
