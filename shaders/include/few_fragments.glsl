@@ -7,7 +7,9 @@
 //   Wants args of FewArgs, half_units.glsl, halves[], tokens, and put(r, t, sum) or, with PAIRED, where the upper half of a
 // work-group's rows are of a second matrix, put(r, t, sum, other), with r counted in the weight's part.
 const uint FN = BN / TN, COLUMNS = TK / OWNERS;  // of a matrix that an invocation has
-const uint STEPS = 32 / COLUMNS;                 // matrices are multiplied so often for a group
+// A group is multiplied in rounds, so that few factors of weights are held at a time where sums are many.
+const uint EIGHTS = FN <= 2 ? 4 : COLUMNS > 8 ? COLUMNS / 8 : 1;  // columns of a round, by 8
+const uint ROUNDS = 4 / EIGHTS, STEPS = EIGHTS * 8 / COLUMNS;     // matrices are multiplied so often in a round
 const uint THREADS = DEEP * SUBGROUP;
 const uint PIECES = 32 / PIECE, WORDS = PIECES * RAW;  // of a unit
 #ifdef PAIRED
@@ -33,6 +35,15 @@ void fetch(uint unit, out Raw raw) {
             fetch_piece(i / (HIGH * ROWS_EACH), (first_units[i] + unit) * PIECES + p, words);
             [[unroll]] for (uint k = 0; k < RAW; ++k) raw.d[i][p * RAW + k] = words[k];
         }
+}
+// Eights of activations, of a round, of each of an invocation's tokens in a matrix; `first` is the first of them.
+struct Eights {
+    uvec4 d[TOKENS_EACH][EIGHTS];
+};
+void fetch_tokens(uint group, uint round, uint first, uint owner, out Eights x) {
+    [[unroll]] for (uint t = 0; t < TOKENS_EACH; ++t)
+        [[unroll]] for (uint p = 0; p < EIGHTS; ++p)
+            x.d[t][p] = halves[((group * 4u + round * EIGHTS + p) * BN + first + t * TOKEN_STEP) * OWNERS + owner];
 }
 // A row's unit as words of two halfs.
 void decode(uint unit, uint raw[WORDS], out uint words[16]) {
@@ -68,38 +79,44 @@ void few_products() {
     uint group = gl_SubgroupID;
     Raw raw;
     fetch(min(min(group, groups - 1u) * OWNERS + owner, units - 1u), raw);
+    Eights ahead;
+    fetch_tokens(min(group, groups - 1u), 0u, place, owner, ahead);
     for (; group < groups; group += DEEP) {
         // Past the last column activations are zeros.
-        const uint unit = min(group * OWNERS + owner, units - 1u);
-        const uint next_unit = min(min(group + DEEP, groups - 1u) * OWNERS + owner, units - 1u);
+        const uint unit = min(group * OWNERS + owner, units - 1u), next_group = min(group + DEEP, groups - 1u);
         Raw next;
-        fetch(next_unit, next);
-        FACTOR w[FM * STEPS];
-        [[unroll]] for (uint i = 0; i < FM; ++i) {
-            uint words[ROWS_EACH][16];
-            [[unroll]] for (uint j = 0; j < ROWS_EACH; ++j)
-                decode(first_units[i * ROWS_EACH + j] + unit, raw.d[i * ROWS_EACH + j], words[j]);
-            [[unroll]] for (uint s = 0; s < STEPS; ++s) {
-                FACTOR factor;
-                [[unroll]] for (uint e = 0; e < ROWS_EACH * COLUMNS; ++e) {
-                    const uint at = s * COLUMNS + taken_bits(e, ~ROW_BITS);
-                    factor[e] = unpackFloat2x16(words[taken_bits(e, ROW_BITS)][at / 2u])[at % 2u];
+        fetch(min(next_group * OWNERS + owner, units - 1u), next);
+        [[unroll]] for (uint round = 0; round < ROUNDS; ++round) {
+            FACTOR w[FM * STEPS];
+            [[unroll]] for (uint i = 0; i < FM; ++i) {
+                uint words[ROWS_EACH][16];
+                [[unroll]] for (uint j = 0; j < ROWS_EACH; ++j)
+                    decode(first_units[i * ROWS_EACH + j] + unit, raw.d[i * ROWS_EACH + j], words[j]);
+                [[unroll]] for (uint s = 0; s < STEPS; ++s) {
+                    FACTOR factor;
+                    [[unroll]] for (uint e = 0; e < ROWS_EACH * COLUMNS; ++e) {
+                        const uint at = (round * STEPS + s) * COLUMNS + taken_bits(e, ~ROW_BITS);
+                        factor[e] = unpackFloat2x16(words[taken_bits(e, ROW_BITS)][at / 2u])[at % 2u];
+                    }
+                    w[i * STEPS + s] = factor;
                 }
-                w[i * STEPS + s] = factor;
             }
-        }
-        [[unroll]] for (uint j = 0; j < FN; ++j) {
-            uvec4 x[TOKENS_EACH][4];
-            [[unroll]] for (uint t = 0; t < TOKENS_EACH; ++t)
-                [[unroll]] for (uint p = 0; p < 4; ++p)
-                    x[t][p] = halves[((group * 4u + p) * BN + j * TN + t * TOKEN_STEP + place) * OWNERS + owner];
-            [[unroll]] for (uint s = 0; s < STEPS; ++s) {
-                TOKEN_FACTOR factor;
-                [[unroll]] for (uint e = 0; e < TOKENS_EACH * COLUMNS; ++e) {
-                    const uint at = s * COLUMNS + taken_bits(e, ~TOKEN_BITS);
-                    factor[e] = unpackFloat2x16(x[taken_bits(e, TOKEN_BITS)][at / 8u][at / 2u % 4u])[at % 2u];
+            [[unroll]] for (uint j = 0; j < FN; ++j) {
+                Eights x;
+                [[unroll]] for (uint t = 0; t < TOKENS_EACH; ++t)
+                    [[unroll]] for (uint p = 0; p < EIGHTS; ++p) x.d[t][p] = ahead.d[t][p];
+                const uint next_round = j + 1u < FN ? round : (round + 1u) % ROUNDS;
+                fetch_tokens(j + 1u < FN || round + 1u < ROUNDS ? group : next_group, next_round, (j + 1u) % FN * TN + place, owner,
+                             ahead);
+                [[unroll]] for (uint s = 0; s < STEPS; ++s) {
+                    TOKEN_FACTOR factor;
+                    [[unroll]] for (uint e = 0; e < TOKENS_EACH * COLUMNS; ++e) {
+                        const uint at = s * COLUMNS + taken_bits(e, ~TOKEN_BITS);
+                        factor[e] = unpackFloat2x16(x.d[taken_bits(e, TOKEN_BITS)][at / 8u][at / 2u % 4u])[at % 2u];
+                    }
+                    [[unroll]] for (uint i = 0; i < FM; ++i)
+                        sums[i * FN + j] = coopMatMulAdd(w[i * STEPS + s], factor, sums[i * FN + j]);
                 }
-                [[unroll]] for (uint i = 0; i < FM; ++i) sums[i * FN + j] = coopMatMulAdd(w[i * STEPS + s], factor, sums[i * FN + j]);
             }
         }
         [[unroll]] for (uint i = 0; i < OWN_ROWS; ++i)
