@@ -85,18 +85,23 @@ struct FragmentCut {
 // `results`: rows of all matrices that are multiplied side by side. The order of sums must not depend on
 // `rows`.
 FragmentCut fragment_cut(const Device& device, const Fragments& fragments, bool paired, uint64_t results,
-                         uint64_t cols, uint64_t rows) {
+                         uint64_t cols, uint64_t rows, const ProductCut& wanted) {
     constexpr uint64_t kSubgroupsEach = 16;  // of a processor
     // So that each invocation of a work-group has all registers that it may have.
     constexpr uint32_t kShared = 32768, kMostThreads = 512;
     const VkPhysicalDeviceLimits& limits = device.report().limits;
     const MatrixShape& shape = fragments.shape;
     const uint32_t pair = paired ? 2 : 1, tokens = fragment_tokens(fragments, rows);
-    FragmentCut cut = {tokens, paired || tokens > 16 ? 2u : 1u, 8, 1, 0};
+    FragmentCut cut = {tokens,
+                       wanted.high > 0         ? wanted.high * pair
+                       : paired || tokens > 16 ? 2u
+                                               : 1u,
+                       8, 1, 0};
     const uint64_t tiles = (results + pair * shape.m - 1) / (pair * shape.m),
                    groups = (cols + 32 * fragments.owners - 1) / (32 * fragments.owners);
     const uint32_t most = std::min(limits.maxComputeWorkGroupInvocations, kMostThreads) / device.subgroup();
     if (tiles * cut.deep < kSubgroupsEach * processors(device)) cut.deep = 16;
+    if (wanted.deep > 0) cut.deep = wanted.deep;
     while (cut.deep > 1 && (cut.deep > most || cut.deep * 2 > groups)) cut.deep /= 2;
     const uint32_t each = cut.deep * pair * shape.m * shape.n * 4,
                    puts = cut.high / pair * (tokens / shape.n);
@@ -185,7 +190,8 @@ Status FewProducts::record_fragments(const Product& product, const PlacedWeight&
                                      const WeightPart* up) {
     const Fragments& f = *fragments_;
     const Device& device = recorder_.device();
-    const FragmentCut cut = fragment_cut(device, f, up != nullptr, results_, w.cols, product.rows);
+    const FragmentCut cut =
+        fragment_cut(device, f, up != nullptr, results_, w.cols, product.rows, product.cut);
     const args::FewArgs push = few_args(product, w, part);
     const std::vector<uint32_t> constants = {cut.threads,   cut.tokens,    f.shape.m,     f.shape.n,
                                              f.shape.k,     cut.high,      cut.deep,      device.subgroup(),

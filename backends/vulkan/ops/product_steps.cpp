@@ -151,7 +151,7 @@ public:
         const std::vector<Path> ways = paths(rows_in(rows));
         if (std::any_of(ways.begin(), ways.end(), [&](Path way) { return way != ways.front(); })) return {};
         Choices all = product_choices(device_, ways.front(), results(), false);
-        if (can_go_few(device_, tensors_, rows)) all.push_back(fragments_choice(device_));
+        if (can_go_few(device_, tensors_, rows)) add_fragments(all, device_);
         return all;
     }
 
@@ -267,7 +267,7 @@ public:
     Choices choices(RowClass rows) const override {
         const Path way = path(rows_in(rows));
         Choices all = product_choices(device_, way, tensor_.shape.rows, true);
-        if (can_go_few(device_, std::span(&tensor_, 1), rows)) all.push_back(fragments_choice(device_));
+        if (can_go_few(device_, std::span(&tensor_, 1), rows)) add_fragments(all, device_);
         return all;
     }
 
@@ -299,6 +299,7 @@ public:
             Product product{op_.gate, view.slot(op_.y), view.rows};
             product.stride = view.width(op_.y);
             product.act = op_.act;
+            product.cut = cut(view.rows);
             return few.record(product, view.weight(op_.gate), &view.weight(op_.up));
         }
         if (on_matrices(way)) return record_gated_matrices(recorder, view, x, way);

@@ -127,6 +127,9 @@ struct ProductCut {
     uint32_t subgroup = 0;  // its size
     // On matrix units: of a tile, at most.
     uint32_t tile_rows = 0, tile_tokens = 0, depth = 0;
+    // Where matrices are filled by their elements: subgroups that share columns, and matrices of weights (or
+    // pairs) that each has.
+    uint32_t deep = 0, high = 0;
 };
 // What works at work-groups side by side: compute units of AMD, multiprocessors of NVIDIA.
 uint32_t processors(const Device& device);
@@ -174,15 +177,17 @@ protected:
         const bool use = chosen(row_class_of(rows), "fragments", uses_fragments(device)) != 0;
         return use ? &*device.fragments : nullptr;
     }
-    static Choice fragments_choice(const Device& device) {
+    static void add_fragments(Choices& all, const Device& device) {
         const uint32_t usual = uses_fragments(device);
-        return choice("fragments", usual, {1 - usual});
+        all.push_back(choice("fragments", usual, {1 - usual}));
+        all.push_back(choice("deep", 0, {4, 8, 16}));
+        all.push_back(choice("high", 0, {1, 2}));
     }
     ProductCut cut(uint64_t rows) const {
         const RowClass size = row_class_of(rows);
         const auto of = [&](std::string_view name) { return chosen(size, name, 0); };
-        return {of("threads"),  of("rows"),      of("ahead"),       of("groups"),
-                of("subgroup"), of("tile_rows"), of("tile_tokens"), of("depth")};
+        return {of("threads"),   of("rows"),        of("ahead"), of("groups"), of("subgroup"),
+                of("tile_rows"), of("tile_tokens"), of("depth"), of("deep"),   of("high")};
     }
 };
 // Sizes of subgroups that kernels may have, its own first.
