@@ -2,7 +2,8 @@
 // rope on neighbouring pairs. cohere2 has a window and rope on all but every fourth layer, and neither there.
 // The largest Command R has layer norms of heads, with a gain for each head of queries and keys. cohere2moe
 // has experts behind leading dense layers, which have rope whatever their window; shared experts and those
-// that are chosen count by halves, and its norms may be of root mean squares.
+// that are chosen count by halves, and its norms may be of root mean squares. Its layer that predicts sees
+// everything and has rope.
 #include "arch/arch.h"
 #include "arch/blocks.h"
 
@@ -39,11 +40,14 @@ static Result<Cohere> config(const ModelFile& file) {
     c.logit_scale = RL_TRY(factor(file, "logit_scale", 1.0f));
     if (c.logit_scale == 0.0f) c.logit_scale = 1.0f;
     c.layer_norms = !kind.has_experts || !file.meta().find(file.key("attention.layer_norm_rms_epsilon"));
+    // Windows are read first: their list may have the layers, too, that are not run.
+    if (kind.windowed) RL_TRY(read_windows(file, c, 4, 4096));
+    if (kind.has_experts) RL_TRY(choose_layers(file, c));
     if (kind.has_experts) RL_TRY(read_experts(file, c));
     if (!kind.windowed) return c;
-    RL_TRY(read_windows(file, c, 4, 4096));
     for (uint32_t i = 0; i < c.layers; ++i)
-        c.roped.push_back(c.windowed[i] || (kind.has_experts && i < c.dense_layers));
+        c.roped.push_back(c.predicts() || c.windowed[i] || (kind.has_experts && i < c.dense_layers));
+    if (c.predicts()) c.window = 0;
     return c;
 }
 
@@ -58,7 +62,7 @@ static void weights(const Cohere& c, WeightList& w) {
     w.attention({.biases = Presence::optional, .output_bias = Presence::optional});
     w.optional_vector("attn_q_norm", c.q_dim());
     w.optional_vector("attn_k_norm", c.kv_dim());
-    for (uint32_t i = 0; i < c.layers; ++i) {
+    for (uint32_t i = c.first_layer; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         ffn_weights(c, i, w);
     }
@@ -85,10 +89,21 @@ static void add_ffn(const Cohere& c, const LayerWeights& l, size_t layer, Slot x
     if (shared) p.add(x, p.linear(shared_hidden(l, h, p), l["ffn_down_shexp"]), part);
 }
 
+static Slot cohere_rows(const Cohere& c, const WeightSet& w, PlanBuilder& p) {
+    const Slot x = p.embed(w["token_embd"]);
+    if (!c.predicts()) return x;
+    const LayerWeights& l = w.layers()[c.first_layer];
+    const auto normed = [&](Slot rows, const char* gain) {
+        return p.rms_norm(c.layer_norms ? p.centered(rows) : rows, c.norm(l[gain]));
+    };
+    const Slot token = normed(x, "nextn.enorm.weight"), hidden = normed(p.input(c.dim), "nextn.hnorm.weight");
+    return p.linear(side_by_side(token, hidden, p), l["nextn.eh_proj.weight"]);
+}
+
 static void build(const Cohere& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = p.add_rope(c.rope);
-    const Slot x = p.embed(w["token_embd"]);
-    for (size_t i = 0; i < c.layers; ++i) {
+    const Slot x = cohere_rows(c, w, p);
+    for (size_t i = c.first_layer; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         // The FFN reads x as it was before attention is added: here it is in another slot.
         const Norm given = c.norm(l["attn_norm"]), norm = c.layer_norms ? given : Norm{};

@@ -2,7 +2,7 @@
 // sees the last tokens and, behind the first layers, entries that are made of blocks of tokens: in layers
 // with small blocks those that an indexer chooses, in layers with large ones all. A token's row is key and
 // value of all heads. Each layer has experts beside a shared one; in the first layers a table has them by
-// token. The last layers, which predict further tokens, are not run.
+// token. A layer that predicts has all streams as its hidden rows, and attention without entries.
 #include "arch/arch.h"
 #include "arch/blocks.h"
 #include "indexer.h"
@@ -24,6 +24,7 @@ struct DeepSeek4 : Config {
     uint32_t output_groups = 0;  // of heads
     uint32_t output_rank = 0;    // of the latent that each group is made to before the output
     uint32_t hashed_layers = 0;  // the first, whose experts a table has by token
+    bool parts_apart = false;    // a layer that predicts has a matrix for tokens and one for hidden rows
     IndexShape index = {};
     // By layer: the largest value of gates and ups, of experts and of shared ones; 0 or empty: there is none.
     std::vector<float> expert_limits = {}, shared_limits = {};
@@ -33,10 +34,13 @@ struct DeepSeek4 : Config {
 static Status read_ratios(const ModelFile& file, DeepSeek4& c) {
     const std::string key = file.key("attention.compress_ratios");
     const std::vector<int64_t>* ratios = file.meta().integers(key);
-    if (!ratios || ratios->size() < c.layers)
+    if (!ratios || ratios->size() < (c.predicts() ? c.first_layer : c.layers))
         return error("{}: {} is not a list of {} numbers", file.gguf.path(), key, c.layers);
     for (uint32_t i = 0; i < c.layers; ++i) {
-        const int64_t ratio = (*ratios)[i];
+        const int64_t ratio = i < ratios->size() ? (*ratios)[i] : 0;
+        if (c.predicts() && i >= c.first_layer && ratio != 0)
+            return error("{}: layer {} predicts further tokens with entries of {}, which is not supported",
+                         file.gguf.path(), i, ratio);
         if (ratio < 0 || ratio > int64_t(kPageRows) || (ratio > 0 && kPageRows % uint64_t(ratio) != 0))
             return error("{}: {} holds {}; 0 and divisors of {} are supported", file.gguf.path(), key, ratio,
                          kPageRows);
@@ -90,6 +94,7 @@ static Status read_experts(const ModelFile& file, DeepSeek4& c) {
     // These lists have the layers, too, that are not run.
     c.expert_limits = RL_TRY(file.limits("swiglu_clamp_exp", c.layers));
     c.shared_limits = RL_TRY(file.limits("swiglu_clamp_shexp", c.layers));
+    RL_TRY(choose_layers(file, c));
     RL_TRY(read_shared_experts(file, c, 1));
     c.expert_norm = RL_TRY(file.meta().boolean(file.key("expert_weights_norm"), true));
     const uint64_t gating = RL_TRY(file.meta().integer(file.key("expert_gating_func"), 4));
@@ -99,7 +104,7 @@ static Status read_experts(const ModelFile& file, DeepSeek4& c) {
             "some are supported",
             file.gguf.path(), file.key("expert_gating_func"), gating, c.dense_layers, c.shared_ffn_dim);
     c.hashed_layers = RL_TRY(count(file, "hash_layer_count", 0, 0, c.layers));
-    return check_tables(file, c);
+    return c.predicts() ? Status() : check_tables(file, c);
 }
 
 static Result<DeepSeek4> config(const ModelFile& file) {
@@ -108,8 +113,11 @@ static Result<DeepSeek4> config(const ModelFile& file) {
     c.streams = RL_TRY(count(file, "hyper_connection.count", {}, 1, kMostStreams));
     c.stream_rounds = RL_TRY(count(file, "hyper_connection.sinkhorn_iterations", {}, 1, 1000));
     c.stream_eps = RL_TRY(factor(file, "hyper_connection.epsilon", 1e-6f));
+    c.hidden_streams = c.streams;
     RL_TRY(read_experts(file, c));
     RL_TRY(read_attention(file, c));
+    c.parts_apart =
+        c.predicts() && file.gguf.find(fmt::format("blk.{}.nextn.e_proj.weight", c.first_layer)) != nullptr;
     return c;
 }
 
@@ -142,12 +150,33 @@ static void attention_weights(const DeepSeek4& c, uint32_t ratio, WeightList& w)
     w.matrix("indexer.proj.weight", c.index.heads, c.dim);
 }
 
+// A layer that predicts may have the last weights of the streams for itself.
+static void end_weights(const DeepSeek4& c, WeightList& w) {
+    const auto may_have = [&](const char* part) {
+        if (c.predicts())
+            w.or_of_prediction(fmt::format("blk.{}.nextn.hc_head_{}.weight", c.first_layer, part));
+    };
+    w.global_matrix("output_hc_fn", c.streams, uint64_t(c.streams) * c.dim);
+    may_have("fn");
+    w.global_vector("output_hc_base", c.streams);
+    may_have("base");
+    w.global_vector("output_hc_scale", 1);
+    may_have("scale");
+    if (!c.predicts()) return w.embedding_and_output();
+    w.prediction_ends();
+    if (c.parts_apart) {
+        w.matrix("nextn.e_proj.weight", c.dim, c.dim);
+        w.matrix("nextn.h_proj.weight", c.dim, c.dim);
+    } else {
+        w.matrix("nextn.eh_proj.weight", c.dim, 2 * uint64_t(c.dim));
+    }
+    w.vector("nextn.enorm.weight", c.dim);
+    w.vector("nextn.hnorm.weight", c.dim);
+}
+
 static void weights(const DeepSeek4& c, WeightList& w) {
     const uint64_t wide = uint64_t(c.streams) * c.dim, mixed = (2 + uint64_t(c.streams)) * c.streams;
-    w.embedding_and_output();
-    w.global_matrix("output_hc_fn", c.streams, wide);
-    w.global_vector("output_hc_base", c.streams);
-    w.global_vector("output_hc_scale", 1);
+    end_weights(c, w);
     for (const std::string at : {"hc_attn", "hc_ffn"}) {
         w.matrix(at + "_fn", mixed, wide);
         w.vector(at + "_base", mixed);
@@ -156,7 +185,7 @@ static void weights(const DeepSeek4& c, WeightList& w) {
     w.vector("ffn_norm", c.dim);
     w.routed_experts();
     w.shared_expert();
-    for (uint32_t i = 0; i < c.layers; ++i) {
+    for (uint32_t i = c.first_layer; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         attention_weights(c, c.index.ratios[i], w);
         if (i < c.hashed_layers)
@@ -281,16 +310,36 @@ static Slot ffn(const DeepSeek4& c, const LayerWeights& l, size_t layer, Slot h,
     return y;
 }
 
+// The streams that the first layer reads: all are the token's embedding; where it predicts, each is a product
+// with the norms of this and of the stream that the host gives.
+static Slot first_streams(const DeepSeek4& c, const WeightSet& w, PlanBuilder& p) {
+    const Slot token = p.embed(w["token_embd"]);
+    if (!c.predicts()) return p.parts_of(token, c.streams, c.dim, 0, 0);
+    const LayerWeights& l = w.layers()[c.first_layer];
+    const Slot given = p.input(c.hidden_dim()), x = p.slot(c.hidden_dim()),
+               normed = p.rms_norm(token, c.norm(l["nextn.enorm.weight"]));
+    for (uint32_t i = 0; i < c.streams; ++i) {
+        const Slot one = p.parts_of(given, 1, c.dim, i * c.dim, c.dim),
+                   hidden = p.rms_norm(one, c.norm(l["nextn.hnorm.weight"]));
+        const Slot y = c.parts_apart ? p.linear(hidden, l["nextn.h_proj.weight"])
+                                     : p.linear(side_by_side(normed, hidden, p), l["nextn.eh_proj.weight"]);
+        if (c.parts_apart) p.linear_add(y, normed, l["nextn.e_proj.weight"]);
+        p.append(CopyParts{y, x, 1, c.dim, 0, c.dim, i * c.dim, c.dim});
+    }
+    return x;
+}
+
 static void build(const DeepSeek4& c, const WeightSet& w, PlanBuilder& p) {
     std::map<uint32_t, DeepSeekRopes> ropes;
-    for (const uint32_t ratio : c.index.ratios)
-        if (!ropes.contains(ratio)) ropes[ratio] = add_ropes(c, ratio, p);
-    Slot x = p.parts_of(p.embed(w["token_embd"]), c.streams, c.dim, 0, 0), other = p.slot(c.streams * c.dim);
+    for (uint32_t i = c.first_layer; i < c.layers; ++i)
+        if (const uint32_t ratio = c.index.ratios[i]; !ropes.contains(ratio))
+            ropes[ratio] = add_ropes(c, ratio, p);
+    Slot x = first_streams(c, w, p), other = p.slot(c.streams * c.dim);
     const auto blend = [&](Slot y, const DeepSeekMixed& mixed) {
         p.append(StreamBlend{y, mixed.add, mixed.mix, x, other, c.streams});
         std::swap(x, other);
     };
-    for (uint32_t i = 0; i < c.layers; ++i) {
+    for (uint32_t i = c.first_layer; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         const uint32_t ratio = c.index.ratios[i];
         const DeepSeekMixed read = read_streams(c, l, "hc_attn", x, true, p);
@@ -299,6 +348,7 @@ static void build(const DeepSeek4& c, const WeightSet& w, PlanBuilder& p) {
         blend(ffn(c, l, i, p.rms_norm(next.y, c.norm(l["ffn_norm"])), p), next);
         p.next_layer();
     }
+    if (p.wants_hidden()) p.leave_hidden(x);
     const Slot wanted = p.slot(c.streams * c.dim, true);
     p.append(SelectRows{x, wanted});
     const DeepSeekMixed last = read_streams(c, w, "output_hc", wanted, false, p);

@@ -1,7 +1,8 @@
 // State spaces of Mamba-2, and what is built of them: mamba2 has nothing else; of nemotron_h and
 // nemotron_h_moe each layer is one of a state space, attention without rope, and an FFN or experts; of
 // granitehybrid each layer is a state space or attention, with an FFN or experts behind it; of falcon-h1 it
-// is both beside each other, with rope, and an FFN.
+// is both beside each other, with rope, and an FFN. Layers of nemotron_h that predict have attention and an
+// FFN or experts: one layer has both, or two layers in turn make one head.
 #include "arch/arch.h"
 #include "arch/blocks.h"
 
@@ -47,6 +48,40 @@ static bool has_ffn(const Mamba& c, size_t layer) {
     return c.ffn_dims.empty() || c.ffn_dims[layer] > 0;
 }
 
+// The norm before the FFN, which has a name for itself in a layer with attention before it.
+static const char* ffn_norm(const Mamba& c, size_t layer) {
+    const bool both = c.predicts() && mixer_of(c, layer) == Mixer::attention;
+    return c.ffn_dims.empty() ? "ffn_norm" : both ? "post_attention_norm" : "attn_norm";
+}
+
+// Chooses the head that begins with the layer that is meant. What its layers have is told by their tensors:
+// lists by layer may lack them.
+static Status choose_head(const ModelFile& file, Mamba& c) {
+    RL_TRY(leave_out_predicting_layers(file, c));
+    const uint32_t all = c.layers + c.unused_layers;
+    const auto tensor = [&](uint32_t layer, const char* name) {
+        return file.gguf.find(fmt::format("blk.{}.{}.weight", layer, name));
+    };
+    if (!file.prediction) return {};
+    RL_TRY(choose_layers(file, c));
+    const auto ends = [&](uint32_t layer) { return tensor(layer, "nextn.shared_head_norm") != nullptr; };
+    while (!ends(c.layers - 1) && c.layers < all && !tensor(c.layers, "nextn.eh_proj")) ++c.layers;
+    c.unused_layers = 0;
+    for (uint32_t i = c.first_layer; i < c.layers; ++i) {
+        const GgufTensor *keys = tensor(i, "attn_k"), *ups = tensor(i, "ffn_up");
+        const bool routes = tensor(i, "ffn_gate_inp") != nullptr;
+        c.kv_heads_of[i] = keys ? uint32_t(keys->tensor.shape.rows) / c.heads.head_dim : 0;
+        c.ffn_dims[i] = routes ? c.expert_ffn_dim : ups ? uint32_t(ups->tensor.shape.rows) : 0;
+        if (c.kv_heads_of[i] == 0 && c.ffn_dims[i] == 0)
+            return error("{}: layer {} predicts further tokens, and has neither attention nor an FFN",
+                         file.gguf.path(), i);
+        if (c.kv_heads_of[i] > 0 && c.heads.heads % c.kv_heads_of[i] != 0)
+            return error("{}: {} heads are not a multiple of {} kv heads", file.gguf.path(), c.heads.heads,
+                         c.kv_heads_of[i]);
+    }
+    return {};
+}
+
 static Status read_scan(const ModelFile& file, Mamba& c) {
     ScanShape& s = c.scan;
     s.heads = RL_TRY(count(file, "ssm.time_step_rank", {}, 1, 65536));
@@ -78,6 +113,7 @@ static Result<Mamba> config(const ModelFile& file) {
     const float eps = RL_TRY(factor(file, "attention.layer_norm_epsilon", 1e-5f));
     Mamba c{RL_TRY(common_config(file, eps, kind.layers)), kind};
     RL_TRY(read_scan(file, c));
+    if (kind.layers == LayersDiffer::in_size && !kind.all_scan) RL_TRY(choose_head(file, c));
     if (kind.both) {
         if (c.experts > 0)
             return error("{}: {} experts, where architecture {} has none", file.gguf.path(), c.experts,
@@ -105,8 +141,8 @@ static Result<Mamba> config(const ModelFile& file) {
 static void mixer_weights(const Mamba& c, size_t layer, WeightList& w) {
     const ScanShape& s = c.scan;
     const uint64_t inner = s.inner(), all = inner + s.width() + s.heads;
-    w.vector("attn_norm", c.dim);
     const Mixer mixer = mixer_of(c, layer);
+    if (mixer != Mixer::none) w.vector("attn_norm", c.dim);
     if (mixer == Mixer::state_space || mixer == Mixer::both) {
         w.rows_of("gate", "ssm_in", all, 0, inner, c.dim);
         w.rows_of("inputs", "ssm_in", all, inner, s.width(), c.dim);
@@ -137,7 +173,7 @@ static void mixer_weights(const Mamba& c, size_t layer, WeightList& w) {
 static void ffn_weights(const Mamba& c, size_t layer, WeightList& w) {
     const bool gated = c.ffn_dims.empty();
     const uint64_t input = c.expert_input > 0 ? c.expert_input : c.dim;
-    if (gated) w.vector("ffn_norm", c.dim);
+    w.vector(ffn_norm(c, layer), c.dim);
     if (c.experts == 0) {
         const uint64_t width = gated ? c.ffn_dim : c.ffn_dims[layer];
         if (gated) w.matrix("ffn_gate", width, c.dim);
@@ -164,7 +200,7 @@ static void ffn_weights(const Mamba& c, size_t layer, WeightList& w) {
 
 static void weights(const Mamba& c, WeightList& w) {
     w.embedding_and_output();
-    for (uint32_t i = 0; i < c.layers; ++i) {
+    for (uint32_t i = c.first_layer; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         mixer_weights(c, i, w);
         if (has_ffn(c, i)) ffn_weights(c, i, w);
@@ -226,8 +262,8 @@ static void gated_ffn(const Mamba& c, const LayerWeights& l, Slot x, PlanBuilder
 }
 
 // down(relu(up)^2), without gates; experts may read and write vectors of another width.
-static void plain_ffn(const Mamba& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const Norm norm = c.norm(l["attn_norm"]);
+static void plain_ffn(const Mamba& c, const LayerWeights& l, size_t layer, Slot x, PlanBuilder& p) {
+    const Norm norm = c.norm(l[ffn_norm(c, layer)]);
     const auto add = [&](Slot in, Weight up, Weight down, Norm in_norm, Weight up_bias, Weight down_bias) {
         const Slot hidden = p.linear(in, up, in_norm, up_bias, Function::squared_relu);
         p.linear_add(x, hidden, down, down_bias);
@@ -252,8 +288,8 @@ static void plain_ffn(const Mamba& c, const LayerWeights& l, Slot x, PlanBuilder
 
 static void build(const Mamba& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = c.without_rope ? kNoRope : p.add_rope(c.rope);
-    const Slot x = p.embed(w["token_embd"], c.embedding_scale);
-    for (size_t i = 0; i < c.layers; ++i) {
+    const Slot x = first_rows(c, w, p);
+    for (size_t i = c.first_layer; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         const Mixer mixer = mixer_of(c, i);
         // Both read x before either adds to it.
@@ -262,7 +298,7 @@ static void build(const Mamba& c, const WeightSet& w, PlanBuilder& p) {
         if (mixer == Mixer::attention || mixer == Mixer::both) seen = attention(c, l, i, x, rope, p);
         if (scanned) add_product(c, x, scanned, l["ssm_out"], {}, p);
         if (seen) add_product(c, x, seen, l["attn_output"], l["attn_output.bias"], p);
-        if (has_ffn(c, i)) c.ffn_dims.empty() ? gated_ffn(c, l, x, p) : plain_ffn(c, l, x, p);
+        if (has_ffn(c, i)) c.ffn_dims.empty() ? gated_ffn(c, l, x, p) : plain_ffn(c, l, i, x, p);
         p.next_layer();
     }
     add_logits(c, w, x, p);

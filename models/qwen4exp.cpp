@@ -1,6 +1,7 @@
 // Qwen3.8-Flash-Next: the layers of Qwen3.5 with experts, whose residual has several streams (hyper-
 // connections): each block reads a mix of them and is added to each with a weight. Attention sees the blocks
-// of tokens that an indexer chooses. One layer adds what a table of n-grams has of the last tokens.
+// of tokens that an indexer chooses. One layer adds what a table of n-grams has of the last tokens. A layer
+// that predicts has all streams as its hidden rows, and its attention sees everything.
 #include "indexer.h"
 #include "qwen35.h"
 
@@ -22,12 +23,14 @@ struct Qwen4 : Config {
 static Status read_index(const ModelFile& file, Qwen4& c) {
     RL_TRY(read_index_heads(file, c, c.index));
     const std::string key = file.key("attention.compress_ratios");
-    for (const uint64_t ratio : RL_TRY(file.meta().integers(key, c.layers + c.unused_layers, {}))) {
+    for (const uint64_t ratio :
+         RL_TRY(file.integers("attention.compress_ratios", c.layers + c.unused_layers, {}))) {
         if (ratio > c.index.tokens)
             return error("{}: {} holds {}; of {} tokens none would be chosen", file.gguf.path(), key, ratio,
                          c.index.tokens);
         c.index.ratios.push_back(uint32_t(ratio));
     }
+    for (size_t i = c.first_layer; c.predicts() && i < c.index.ratios.size(); ++i) c.index.ratios[i] = 0;
     return {};
 }
 
@@ -39,7 +42,7 @@ static Result<std::vector<uint64_t>> numbers(const ModelFile& file, std::string_
 static Status read_ngrams(const ModelFile& file, Qwen4& c) {
     const std::string key = file.key("ple.layers");
     const std::vector<int64_t>* layers = file.meta().integers(key);
-    if (!layers || layers->empty()) return {};
+    if (!layers || layers->empty() || c.predicts()) return {};
     if (layers->size() > 1 || (*layers)[0] < 0 || (*layers)[0] >= c.layers)
         return error("{}: {} names {} layers, the first of which is {}; one of {} is supported",
                      file.gguf.path(), key, layers->size(), (*layers)[0], c.layers);
@@ -75,21 +78,33 @@ static Result<Qwen4> config(const ModelFile& file) {
     Qwen4 c{RL_TRY(read_qwen35(file, delta))};
     c.delta = delta;
     c.streams = RL_TRY(count(file, "hyper_connection.count", {}, 1, 64));
+    c.hidden_streams = c.streams;
+    RL_TRY(choose_layers(file, c));
+    c.recurrent.resize(c.layers);  // a layer that predicts is attention
     c.stream_rank = RL_TRY(count(file, "hyper_connection.low_rank", {}, 1, 1u << 16));
     RL_TRY(read_index(file, c));
     RL_TRY(read_ngrams(file, c));
     return c;
 }
 
-// `at`: "hc_attn", "hc_ffn", "output_hc".
-static void mix_weights(const Qwen4& c, const std::string& at, bool global, WeightList& w) {
+// The mix before the output. A layer that predicts has one for itself.
+static void last_mix_weights(const Qwen4& c, WeightList& w) {
     const uint64_t wide = uint64_t(c.streams) * c.dim;
-    if (global) {
-        w.global_vector(at + "_norm", wide);
-        w.global_matrix(at + "_down", c.stream_rank, wide);
-        w.global_matrix(at + "_up", wide, c.stream_rank);
-        return;
-    }
+    const auto may_have = [&](const char* part) {
+        if (c.predicts())
+            w.or_of_prediction(fmt::format("blk.{}.nextn.hc_head_{}.weight", c.first_layer, part));
+    };
+    w.global_vector("output_hc_norm", wide);
+    may_have("norm");
+    w.global_matrix("output_hc_down", c.stream_rank, wide);
+    may_have("down");
+    w.global_matrix("output_hc_up", wide, c.stream_rank);
+    may_have("up");
+}
+
+// `at`: "hc_attn", "hc_ffn".
+static void mix_weights(const Qwen4& c, const std::string& at, WeightList& w) {
+    const uint64_t wide = uint64_t(c.streams) * c.dim;
     w.vector(at + "_norm", wide);
     w.matrix(at + "_down", c.stream_rank, wide);
     w.matrix(at + "_up", wide, c.stream_rank);
@@ -120,13 +135,19 @@ static void ngram_weights(const Qwen4& c, WeightList& w) {
 }
 
 static void weights(const Qwen4& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
-    mix_weights(c, "output_hc", true, w);
-    for (uint32_t i = 0; i < c.layers; ++i) {
+    if (c.predicts()) {
+        w.prediction_ends(false);
+        w.prediction_input();
+        w.ignore(fmt::format("blk.{}.indexer.", c.first_layer));
+    } else {
+        w.global_matrix("token_embd", c.vocab, c.dim);
+        w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    }
+    last_mix_weights(c, w);
+    for (uint32_t i = c.first_layer; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
-        mix_weights(c, "hc_attn", false, w);
-        mix_weights(c, "hc_ffn", false, w);
+        mix_weights(c, "hc_attn", w);
+        mix_weights(c, "hc_ffn", w);
         if (c.is_recurrent(i))
             delta_weights(c, c.delta, w);
         else
@@ -267,10 +288,26 @@ static QwenRopes add_ropes(const Qwen4& c, PlanBuilder& p) {
     return ropes;
 }
 
+// The streams that the first layer reads: all are the token's embedding; where it predicts, each is a product
+// with the norms of this and of the stream that the host gives.
+static Slot qwen_streams(const Qwen4& c, const WeightSet& w, PlanBuilder& p) {
+    const Slot token = p.embed(w["token_embd"]);
+    if (!c.predicts()) return p.parts_of(token, c.streams, c.dim, 0, 0);
+    const LayerWeights& l = w.layers()[c.first_layer];
+    const Slot normed = p.rms_norm(token, c.norm(l["nextn.enorm.weight"])), x = p.slot(c.hidden_dim()),
+               given = normed_streams(c, p.input(c.hidden_dim()), l["nextn.hnorm.weight"], p);
+    for (uint32_t i = 0; i < c.streams; ++i) {
+        const Slot one = p.parts_of(given, 1, c.dim, i * c.dim, c.dim),
+                   y = p.linear(side_by_side(normed, one, p), l["nextn.eh_proj.weight"]);
+        p.append(CopyParts{y, x, 1, c.dim, 0, c.dim, i * c.dim, c.dim});
+    }
+    return x;
+}
+
 static void build(const Qwen4& c, const WeightSet& w, PlanBuilder& p) {
     const QwenRopes ropes = add_ropes(c, p);
-    const Slot x = p.parts_of(p.embed(w["token_embd"]), c.streams, c.dim, 0, 0);
-    for (uint32_t i = 0; i < c.layers; ++i) {
+    const Slot x = qwen_streams(c, w, p);
+    for (uint32_t i = c.first_layer; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         if (c.ngrams && i == c.ngram_layer) add_ngrams(c, l, x, p);
         const QwenMixed read = mix(c, l, "hc_attn", x, true, p);
@@ -280,6 +317,7 @@ static void build(const Qwen4& c, const WeightSet& w, PlanBuilder& p) {
         p.append(StreamAdd{ffn(c, l, next.y, p), next.weights, x, c.streams, 2.0f});
         p.next_layer();
     }
+    if (p.wants_hidden()) p.leave_hidden(x);
     const Slot wanted = p.slot(c.streams * c.dim, true);
     p.append(SelectRows{x, wanted});
     p.output(p.linear(mix(c, w, "output_hc", wanted, false, p).y, w["output"]));

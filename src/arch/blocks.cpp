@@ -14,15 +14,21 @@ Cache new_cache(const Config& c, const AttentionWay& way, PlanBuilder& p) {
 
 }  // namespace
 
+Slot side_by_side(Slot first, Slot second, PlanBuilder& p) {
+    const uint32_t one = p.plan().slot(first).width, other = p.plan().slot(second).width;
+    const Slot both = p.slot(one + other);
+    p.append(CopyParts{first, both, 1, one, 0, one, 0, one});
+    p.append(CopyParts{second, both, 1, other, 0, other, one, other});
+    return both;
+}
+
 Slot first_rows(const Config& c, const WeightSet& w, PlanBuilder& p) {
     const Slot x = p.embed(w["token_embd"], c.embedding_scale);
     if (!c.predicts()) return x;
     const LayerWeights& l = w.layers()[c.first_layer];
     const Slot token = p.rms_norm(x, c.norm(l["nextn.enorm.weight"])),
-               hidden = p.rms_norm(p.input(c.dim), c.norm(l["nextn.hnorm.weight"])), both = p.slot(2 * c.dim);
-    p.append(CopyParts{token, both, 1, c.dim, 0, c.dim, 0, c.dim});
-    p.append(CopyParts{hidden, both, 1, c.dim, 0, c.dim, c.dim, c.dim});
-    return p.linear(both, l["nextn.eh_proj.weight"]);
+               hidden = p.rms_norm(p.input(c.dim), c.norm(l["nextn.hnorm.weight"]));
+    return p.linear(side_by_side(token, hidden, p), l["nextn.eh_proj.weight"]);
 }
 
 std::array<Slot, 3> qkv(PlanBuilder& p, Slot x, const LayerWeights& l, Norm norm) {

@@ -12,6 +12,9 @@ namespace redline {
 // the norms of these and of the hidden rows that the host gives.
 Slot first_rows(const Config& c, const WeightSet& w, PlanBuilder& p);
 
+// A slot with the rows of both.
+Slot side_by_side(Slot first, Slot second, PlanBuilder& p);
+
 // norm(x) times the matrices of queries, keys and values, with their biases where they are listed.
 std::array<Slot, 3> qkv(PlanBuilder& p, Slot x, const LayerWeights& l, Norm norm = {});
 

@@ -18,6 +18,7 @@ struct Config {
     uint32_t first_layer = 0;         // that is run; above 0: it predicts further tokens, and is run alone
     uint32_t unused_layers = 0;       // of the file, behind those: they predict further tokens
     bool hidden_before_norm = false;  // layers that predict read hidden rows as they come, without a norm
+    uint32_t hidden_streams = 1;      // of these rows, each of the residual's width
     uint64_t train_context = 0;       // tokens that the model was trained for
     uint32_t positions = 0;           // that have an embedding, in place of rope; 0: none has
     float eps = 0.0f;                 // added to the mean square in norms
@@ -55,6 +56,7 @@ struct Config {
 
     uint32_t q_dim() const { return heads.heads * heads.head_dim; }
     uint32_t kv_dim() const { return heads.kv_heads * heads.head_dim; }
+    uint32_t hidden_dim() const { return hidden_streams * dim; }
     bool predicts() const { return first_layer > 0; }
     float attention_scale() const;
     Norm norm(Weight gain) const { return {gain, eps}; }

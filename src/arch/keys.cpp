@@ -23,16 +23,38 @@ Result<std::vector<float>> ModelFile::floats(const std::string& name, uint64_t e
     return out;
 }
 
+// The length of lists by layer without the layers that predict, which count among so many.
+static Result<size_t> shorter_lists(const ModelFile& file, uint32_t layers) {
+    const uint64_t predicting = RL_TRY(file.meta().integer(file.key("nextn_predict_layers"), 0));
+    return size_t(layers - std::min<uint64_t>(predicting, layers - 1));
+}
+
 Result<std::vector<float>> ModelFile::limits(std::string_view rest, uint32_t layers) const {
     const std::string name = key(rest);
     if (!meta().has(name)) return std::vector<float>();
     const std::vector<float>* stored = meta().floats(name);
-    if (!stored || stored->size() != layers)
+    const bool shorter = stored && stored->size() == RL_TRY(shorter_lists(*this, layers));
+    if (!stored || (stored->size() != layers && !shorter))
         return error("{}: {} is not a list of {} numbers", gguf.path(), name, layers);
     for (const float limit : *stored)
         if (!(limit >= 0.0f && limit < 1e30f))
             return error("{}: {} holds {}, 0 or a limit expected", gguf.path(), name, limit);
-    return *stored;
+    std::vector<float> all = *stored;
+    all.resize(layers, all.back());
+    return all;
+}
+
+Result<std::vector<uint64_t>> ModelFile::integers(std::string_view rest, uint32_t layers,
+                                                  std::optional<uint64_t> fallback) const {
+    const std::string name = key(rest);
+    const MetadataValue* stored = meta().find(name);
+    const auto* numbers = stored ? std::get_if<MetadataValue::Integers>(&stored->value) : nullptr;
+    const auto* flags = stored ? std::get_if<MetadataValue::Bools>(&stored->value) : nullptr;
+    const size_t size = numbers ? numbers->size() : flags ? flags->size() : layers;
+    const bool shorter = size == RL_TRY(shorter_lists(*this, layers));
+    std::vector<uint64_t> all = RL_TRY(meta().integers(name, shorter ? size : layers, fallback));
+    all.resize(layers, all.back());
+    return all;
 }
 
 bool ModelFile::any_layer_has(std::string_view tensor, uint32_t layers) const {
@@ -55,7 +77,7 @@ Result<uint32_t> count(const ModelFile& file, std::string_view rest, std::option
 static Result<uint32_t> uniform(const ModelFile& file, std::string_view rest, uint32_t layers,
                                 std::optional<uint64_t> fallback, uint64_t low, uint64_t high) {
     const std::string key = file.key(rest);
-    const std::vector<uint64_t> values = RL_TRY(file.meta().integers(key, layers, fallback));
+    const std::vector<uint64_t> values = RL_TRY(file.integers(rest, layers, fallback));
     if (std::any_of(values.begin(), values.end(), [&](uint64_t v) { return v != values[0]; }))
         return error("{}: {} differs between layers, which architecture {} does not allow here",
                      file.gguf.path(), key, file.arch);
@@ -69,7 +91,7 @@ static Status read_sizes(const ModelFile& file, Config& c) {
     const auto read = [&](std::string_view rest, uint64_t fallback, uint32_t& most,
                           std::vector<uint32_t>& by_layer) -> Status {
         const std::string key = file.key(rest);
-        for (const uint64_t value : RL_TRY(file.meta().integers(key, c.layers, fallback))) {
+        for (const uint64_t value : RL_TRY(file.integers(rest, c.layers, fallback))) {
             if (value > 1u << 24)
                 return error("{}: {} holds {}, at most {} expected", file.gguf.path(), key, value, 1u << 24);
             by_layer.push_back(uint32_t(value));
@@ -90,8 +112,7 @@ static Status read_sizes(const ModelFile& file, Config& c) {
 // Layers that keep states have no kv heads.
 static Status read_kv_heads(const ModelFile& file, Config& c, bool recurrent) {
     constexpr std::string_view kKey = "attention.head_count_kv";
-    const std::vector<uint64_t> by_layer =
-        RL_TRY(file.meta().integers(file.key(kKey), c.layers, c.heads.heads));
+    const std::vector<uint64_t> by_layer = RL_TRY(file.integers(kKey, c.layers, c.heads.heads));
     if (!recurrent || std::find(by_layer.begin(), by_layer.end(), 0u) == by_layer.end()) {
         c.heads.kv_heads = RL_TRY(uniform(file, kKey, c.layers, c.heads.heads, 1, 65536));
         return {};
@@ -173,7 +194,8 @@ Status read_windows(const ModelFile& file, Config& config, uint32_t period, uint
     const bool by_layer = stored && (std::holds_alternative<MetadataValue::Bools>(stored->value) ||
                                      std::holds_alternative<MetadataValue::Integers>(stored->value));
     if (by_layer) {
-        const std::vector<uint64_t> flags = RL_TRY(file.meta().integers(key, config.layers, {}));
+        const std::vector<uint64_t> flags =
+            RL_TRY(file.integers("attention.sliding_window_pattern", config.layers, {}));
         config.windowed.assign(flags.begin(), flags.end());
         return {};
     }
@@ -196,6 +218,13 @@ static Status read_expert_groups(const ModelFile& file, Config& c, bool allowed)
     return {};
 }
 
+// A layer that predicts has experts, or an FFN, wherever it stands.
+static void choose_experts(const ModelFile& file, Config& c) {
+    if (!c.predicts()) return;
+    const bool routes = file.gguf.find(fmt::format("blk.{}.ffn_gate_inp.weight", c.first_layer)) != nullptr;
+    c.dense_layers = routes ? 0 : c.layers;
+}
+
 Status read_shared_experts(const ModelFile& file, Config& c, uint64_t fallback, bool groups) {
     if (c.experts == 0) return {};
     RL_TRY(read_expert_groups(file, c, groups));
@@ -207,6 +236,7 @@ Status read_shared_experts(const ModelFile& file, Config& c, uint64_t fallback, 
     if (c.expert_scale == 0.0f) c.expert_scale = 1.0f;
     RL_TRY(leave_out_predicting_layers(file, c));
     c.dense_layers = RL_TRY(count(file, "leading_dense_block_count", 0, 0, c.layers));
+    choose_experts(file, c);
     return {};
 }
 
@@ -239,9 +269,11 @@ Status leave_out_predicting_layers(const ModelFile& file, Config& c) {
 
 Status choose_layers(const ModelFile& file, Config& c) {
     RL_TRY(leave_out_predicting_layers(file, c));
-    if (!file.prediction || c.unused_layers == 0) return {};
-    c.first_layer = c.layers++;
+    if (!file.prediction || *file.prediction >= c.unused_layers) return {};
+    c.first_layer = c.layers + *file.prediction;
+    c.layers = c.first_layer + 1;
     c.unused_layers = 0;
+    choose_experts(file, c);
     return {};
 }
 

@@ -16,14 +16,19 @@ struct ModelFile {
     const Gguf& gguf;
     std::string arch;
     uint64_t context = 0;
-    bool prediction = false;  // the first layer that predicts further tokens is meant, in place of the others
+    // The layer that is meant, counted among those that predict further tokens; none: all others are.
+    std::optional<uint32_t> prediction = {};
 
     std::string key(std::string_view rest) const { return arch + "." + std::string(rest); }
     const Metadata& meta() const { return gguf.metadata(); }
     // A whole small tensor of positive numbers (rope factors); empty when the file has none of this name.
     Result<std::vector<float>> floats(const std::string& name, uint64_t expected) const;
-    // A number for each layer, none of them negative; empty when the file has no such key.
+    // A number for each layer, none of them negative; empty when the file has no such key. Lists by layer may
+    // lack the layers that predict: these are as the last one then.
     Result<std::vector<float>> limits(std::string_view rest, uint32_t layers) const;
+    // Whole numbers for each layer, likewise: see Metadata::integers().
+    Result<std::vector<uint64_t>> integers(std::string_view rest, uint32_t layers,
+                                           std::optional<uint64_t> fallback) const;
     // True when one of the layers has this tensor, "ssm_in.weight" for "blk.N.ssm_in.weight".
     bool any_layer_has(std::string_view tensor, uint32_t layers) const;
 };
@@ -51,7 +56,8 @@ Status read_windows(const ModelFile& file, Config& config, uint32_t period, uint
 Status read_window(const ModelFile& file, Config& config);
 // Leaves the last layers out, which predict further tokens.
 Status leave_out_predicting_layers(const ModelFile& file, Config& config);
-// The same, or leaves all out but the first of them, where it is meant: for architectures that run it.
+// The same, or leaves all out but the one of them that is meant: for architectures that run it. It has
+// experts where the file has a router for it.
 Status choose_layers(const ModelFile& file, Config& config);
 
 // An error for a file without experts, of an architecture that has them.

@@ -75,28 +75,41 @@ void WeightList::integers(std::string name, uint64_t size) {
     spec.integers = true;
     each_layer(spec);
 }
-void WeightList::prediction_ends() {
+void WeightList::or_of_prediction(std::string tensor) {
+    WeightSpec& spec = specs_.back();
+    ignore(spec.tensor());
+    spec.last = std::move(spec.fallback);
+    spec.fallback = std::move(spec.source);
+    spec.source = std::move(tensor);
+}
+void WeightList::prediction_ends(bool norm) {
     const Config& c = config_;
-    const auto name_in_block = [&](const char* name) {
-        return fmt::format("blk.{}.nextn.{}.weight", c.first_layer, name);
-    };
-    WeightSpec spec;
-    spec.name = "token_embd", spec.source = name_in_block("embed_tokens"), spec.fallback = "token_embd";
-    spec.shape = {1, c.vocab, c.dim};
-    specs_.push_back(spec);
-    spec.name = "output", spec.source = name_in_block("shared_head_head"), spec.fallback = "output";
-    spec.last = "token_embd";
-    specs_.push_back(spec);
+    const uint32_t last = c.layers - 1;
+    global_matrix("token_embd", c.vocab, c.dim);
+    or_of_prediction(fmt::format("blk.{}.nextn.embed_tokens.weight", c.first_layer));
+    global_matrix("output", c.vocab, c.dim, "token_embd");
+    or_of_prediction(fmt::format("blk.{}.nextn.shared_head_head.weight", last));
+    ignore("output_norm.weight");
+    if (!norm) return;
+    // Ling's files have another name for it.
     global_vector("output_norm", c.dim, "output_norm");
-    specs_.back().source = name_in_block("shared_head_norm");
+    specs_.back().source = fmt::format("blk.{}.layer_output_norm.weight", last);
+    or_of_prediction(fmt::format("blk.{}.nextn.shared_head_norm.weight", last));
+}
+void WeightList::prediction_input() {
+    const Config& c = config_;
+    in_layers(c.first_layer, c.first_layer + 1);
     matrix("nextn.eh_proj.weight", c.dim, 2 * uint64_t(c.dim));
     vector("nextn.enorm.weight", c.dim);
-    vector("nextn.hnorm.weight", c.dim);
-    for (const char* name : {"token_embd", "output", "output_norm"}) ignore(tensor_name(name, -1));
+    vector("nextn.hnorm.weight", c.hidden_dim());
+    in_layers(c.first_layer, c.layers);
 }
 void WeightList::embedding_and_output() {
     const Config& c = config_;
-    if (c.predicts()) return prediction_ends();
+    if (c.predicts()) {
+        prediction_ends();
+        return prediction_input();
+    }
     global_matrix("token_embd", c.vocab, c.dim);
     global_vector("output_norm", c.dim);
     global_matrix("output", c.vocab, c.dim, "token_embd");
@@ -434,12 +447,13 @@ private:
 }  // namespace
 
 Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const WeightList& list,
-                                        const WeightList* prediction) {
+                                        std::span<const WeightList> predictions) {
     ResolvedWeights out{{}, {}, WeightSet(list.layers())};
     out.ngrams = list.ngrams();
     Resolver resolver(gguf, out);
     RL_TRY(resolver.add(list, out.set));
-    if (prediction) RL_TRY(resolver.add(*prediction, out.prediction.emplace(prediction->layers())));
+    for (const WeightList& one : predictions)
+        RL_TRY(resolver.add(one, out.predictions.emplace_back(one.layers())));
     out.notes = RL_TRY(check_leftovers(gguf, list, resolver.used()));
     if (const GgufTensor* table = out.ngrams ? gguf.find(out.ngrams->tensor) : nullptr)
         out.notes.push_back(

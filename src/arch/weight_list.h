@@ -90,6 +90,11 @@ public:
     // And the norm before the output, which may be the embedding. A layer that predicts may have all of these
     // for itself, and has what makes its input.
     void embedding_and_output();
+    // The parts of that, of a layer that predicts.
+    void prediction_ends(bool norm = true);
+    void prediction_input();
+    // The global weight that was listed last is this tensor of a layer that predicts, where it has it.
+    void or_of_prediction(std::string tensor);
     void queries_keys_values();
     void attention(const AttentionParts& parts = {});
     void layer_norm(std::string name);  // its gain and its bias
@@ -113,7 +118,6 @@ public:
 
 private:
     void each_layer(const WeightSpec& spec);
-    void prediction_ends();
 
     const Config& config_;
     uint32_t first_, end_;
@@ -157,15 +161,15 @@ struct ResolvedWeights {
     };
     std::vector<Source> sources;  // one per weight
     WeightSet set;
-    std::optional<WeightSet> prediction = {};  // of the layer that predicts, where it is listed, too
-    std::vector<std::string> notes = {};       // sentences on parts of the file that are left out
-    std::optional<NgramTable> ngrams = {};     // the table that stays in the file
+    std::vector<WeightSet> predictions = {};  // of the layers that predict, where they are listed, too
+    std::vector<std::string> notes = {};      // sentences on parts of the file that are left out
+    std::optional<NgramTable> ngrams = {};    // the table that stays in the file
 };
 // Finds the listed weights in the file: every expected tensor must be there with its shape and a format that
-// can be decoded, and no tensor may be left over but those of vision and audio. `prediction`: the list of the
-// layer that predicts, which shares weights with the others.
+// can be decoded, and no tensor may be left over but those of vision and audio. `predictions`: the lists of
+// layers that predict, which share weights with the others.
 Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const WeightList& list,
-                                        const WeightList* prediction = nullptr);
+                                        std::span<const WeightList> predictions = {});
 // Bytes [offset, offset + out.size()) of a weight, in the format that its WeightInfo has.
 Status read_weight(const Gguf& gguf, const WeightInfo& info, const ResolvedWeights::Source& source,
                    uint64_t offset, std::span<std::byte> out);

@@ -131,8 +131,8 @@ public:
     Status write_to(std::string_view text, const Write& write);
     // Reads the whole file and compares it with its checksum.
     Status check(const File& file);
-    // Fills the caches. `head`: what the head knows of the sequence from then on.
-    Status load(const File& file, Sequence::Head& head);
+    // Fills the caches. `heads`: what the heads know of the sequence from then on.
+    Status load(const File& file, std::vector<Sequence::Head>& heads);
     static Result<CacheFile> open(const File& file, const Engine& engine, const Sequence& sequence,
                                   const Progress& progress, const std::atomic<bool>* cancel);
 
@@ -194,13 +194,15 @@ uint64_t CacheFile::first_held(const Part& part, const CacheInfo& cache) const {
     return cache.window > 0 && written > cache.sequence_rows ? written - cache.sequence_rows : 0;
 }
 
+// Where there are several heads, nothing of them is kept: they begin anew behind the tokens of the file.
 void CacheFile::describe_head() {
-    const Sequence::Head& head = sequence_.head_;
-    if (!engine_.head_ || (head.hidden.empty() && head.read == head.begin)) return;
+    if (sequence_.heads_.size() != 1) return;
+    const Sequence::Head& head = sequence_.heads_.front();
+    if (head.hidden.empty() && head.read == head.begin) return;
     head_.tokens = head.read - head.begin;
     describe(head_);
-    file_head_ = {0,         0,          head_.caches.size(), head.begin,
-                  head.read, head.first, head.hidden.size(),  head.beside};
+    const Token beside = head.ahead.empty() ? kNoToken : head.ahead.front();
+    file_head_ = {0, 0, head_.caches.size(), head.begin, head.read, head.first, head.hidden.size(), beside};
     file_head_.bytes = sizeof(FileHead) + head_.caches.size() * sizeof(FileCache) +
                        head.hidden.size() * sizeof(float) + row_bytes_of(head_);
 }
@@ -300,7 +302,7 @@ Status CacheFile::write_to(std::string_view text, const Write& write_bytes) {
         file_head_.fingerprint = RL_TRY(engine_.head_->fingerprint());
         RL_TRY(write(std::as_bytes(std::span(&file_head_, 1))));
         RL_TRY(write(std::as_bytes(std::span(head_.caches))));
-        RL_TRY(write(std::as_bytes(std::span(sequence_.head_.hidden))));
+        RL_TRY(write(std::as_bytes(std::span(sequence_.heads_.front().hidden))));
         RL_TRY(save_rows(head_));
     }
     const uint64_t sum = hash.value();
@@ -337,8 +339,8 @@ Status CacheFile::open_head(const File& file) {
     RL_TRY(file.read(at, std::as_writable_bytes(std::span(&head, 1))));
     if (head.bytes != end - at) return damaged();
     file_head_ = head;
-    if (!engine_.head_ || head.fingerprint != RL_TRY(engine_.head_->fingerprint())) return {};
-    const uint64_t width = engine_.head_->config().dim, rows = head.hidden / width;
+    if (engine_.head_count_ != 1 || head.fingerprint != RL_TRY(engine_.head_->fingerprint())) return {};
+    const uint64_t width = engine_.head_width(), rows = head.hidden / width;
     if (head.caches != head_.infos.size() || head.begin > head.read || head.read > text_.tokens ||
         head.hidden % width != 0 || head.first > text_.tokens || rows > text_.tokens - head.first)
         return damaged();
@@ -409,7 +411,7 @@ Status CacheFile::load_rows(const Part& part, const File& file, uint64_t at) {
 }
 
 // Rows for which a smaller ring has no room are skipped.
-Status CacheFile::load(const File& file, Sequence::Head& head) {
+Status CacheFile::load(const File& file, std::vector<Sequence::Head>& heads) {
     for (size_t i = 0; i < text_.caches.size(); ++i) {
         const CacheInfo& info = text_.infos[i];
         if (info.window > 0)
@@ -417,14 +419,14 @@ Status CacheFile::load(const File& file, Sequence::Head& head) {
                                 text_.tokens > info.sequence_rows ? text_.tokens - info.sequence_rows : 0});
     }
     RL_TRY(load_rows(text_, file, text_at() + text_bytes_));
-    head = {};
-    head.begin = head.read = text_.tokens;
+    for (Sequence::Head& head : heads) head = {{}, 0, text_.tokens, text_.tokens};
     if (head_.caches.empty()) return {};
     uint64_t at = head_at() + sizeof(FileHead) + head_.caches.size() * sizeof(FileCache);
     std::vector<float> hidden(file_head_.hidden);
     RL_TRY(file.read(at, std::as_writable_bytes(std::span(hidden))));
     RL_TRY(load_rows(head_, file, at + hidden.size() * sizeof(float)));
-    head = {std::move(hidden), file_head_.first, file_head_.begin, file_head_.read, Token(file_head_.beside)};
+    heads.front() = {std::move(hidden), file_head_.first, file_head_.begin, file_head_.read};
+    if (file_head_.beside != kNoToken) heads.front().ahead = {Token(file_head_.beside)};
     return {};
 }
 
@@ -506,13 +508,13 @@ Status Engine::restore(Sequence& sequence, const std::string& path, const Progre
         RL_TRY(give_pages({&all, 1}));
         sequence.state_ = pool_->take_state();
     }
-    Sequence::Head head;
-    RL_TRY(saved.load(file, head));
+    std::vector<Sequence::Head> heads(sequence.heads_.size());
+    RL_TRY(saved.load(file, heads));
     sequence.tokens_ = std::move(tokens);
     sequence.written_ = sequence.position();
     sequence.oldest_ = saved.oldest();
     sequence.take_snapshot(false);
-    sequence.head_ = std::move(head);
+    sequence.heads_ = std::move(heads);
     return {};
 }
 

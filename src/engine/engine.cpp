@@ -57,15 +57,30 @@ const Model* head_of(const Model& model, const EngineOptions& options) {
     return options.head ? options.head : model.has_head() ? &model : nullptr;
 }
 
+// The number of its heads that guess: the last one reads a row more than the first, and so on.
+size_t head_count(const Model& head, const EngineOptions& options) {
+    return std::min<size_t>({head.heads(), options.drafts, options.batch});
+}
+
 // The plan for steps of at most so many rows; plans that share caches have the same cache sizes.
 Result<Plan> plan_of(const Model& model, const EngineOptions& options, uint32_t rows) {
     return model.plan(rows, std::min(rows, options.outputs), sizing(options), head_of(model, options));
 }
 
-// Likewise that of its MTP head.
-Result<Plan> head_plan_of(const Model& model, const EngineOptions& options, uint32_t rows) {
+// Likewise that of one of its MTP heads.
+Result<Plan> head_plan_of(const Model& model, const EngineOptions& options, size_t which, uint32_t rows) {
     return head_of(model, options)
-        ->head_plan(rows, std::min(rows, options.sequences), sizing(options), model);
+        ->head_plan(which, rows, std::min(rows, options.sequences), sizing(options), model);
+}
+
+// The plans of all heads, for one row and for a whole batch.
+Result<std::vector<Plan>> head_plans(const Model& model, const EngineOptions& options) {
+    std::vector<Plan> plans;
+    for (size_t which = 0; which < head_count(*head_of(model, options), options); ++which) {
+        plans.push_back(RL_TRY(head_plan_of(model, options, which, 1)));
+        if (options.batch > 1) plans.push_back(RL_TRY(head_plan_of(model, options, which, options.batch)));
+    }
+    return plans;
 }
 
 // Names the largest context that would have fitted, for the message.
@@ -85,19 +100,16 @@ Result<std::vector<Plan>> engine_plans(const Model& model, const EngineOptions& 
     if (has_single(options)) plans.push_back(RL_TRY(plan_of(model, options, 1)));
     if (options.batch > 1) plans.push_back(RL_TRY(plan_of(model, options, options.batch)));
     if (head_of(model, options) != &model) return plans;
-    plans.push_back(RL_TRY(head_plan_of(model, options, 1)));
-    if (options.batch > 1) plans.push_back(RL_TRY(head_plan_of(model, options, options.batch)));
+    for (Plan& plan : RL_TRY(head_plans(model, options))) plans.push_back(std::move(plan));
     return plans;
 }
 
-// The need of another model's head: its weights, and the scratch of its plans.
+// The need of another model's heads: its weights, and the scratch of its plans.
 static Result<MemoryNeed> head_need(const Model& model, Backend& backend, const EngineOptions& options) {
     std::vector<PlanGroup> plans;
-    for (const uint32_t rows : {1u, options.batch}) {
-        const Plan plan = RL_TRY(head_plan_of(model, options, rows));
+    for (const Plan& plan : RL_TRY(head_plans(model, options))) {
         plans.emplace_back();
         plans.back().push_back(RL_TRY(lower(plan, backend, options.fuse)));
-        if (options.batch == 1) break;
     }
     const std::vector<WeightInfo> weights = plans[0][0].plan.weights;
     const std::vector<CacheInfo> caches = plans[0][0].plan.caches;
@@ -179,8 +191,11 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const EngineO
     engine->looks_up_ = bool(plan.lookup);
     engine->head_ = head_of(model, engine->options_);
     engine->text_caches_ = plan.caches.size();
-    if (engine->head_)
+    if (engine->head_) {
         engine->text_caches_ = RL_TRY(model.plan(1, 1, sizing(engine->options_))).caches.size();
+        engine->head_count_ = head_count(*engine->head_, engine->options_);
+        engine->head_steps_.resize(engine->head_count_);
+    }
     engine->pool_ = std::make_shared<CachePool>(plan.caches, plan.sizing, engine->options_.snapshots);
     const std::lock_guard turn(model.turns());
     RL_TRY(engine->load());
@@ -254,10 +269,10 @@ bool Engine::mixes() {
     return many && options_.pages > 0 && many.value()->mixes();
 }
 
-Result<Executable*> Engine::head_executable(uint32_t rows) {
-    std::unique_ptr<Executable>& slot = rows == 1 ? head_single_ : head_many_;
+Result<Executable*> Engine::head_executable(size_t which, uint32_t rows) {
+    std::unique_ptr<Executable>& slot = rows == 1 ? head_steps_[which].single : head_steps_[which].many;
     if (slot) return slot.get();
-    const Plan plan = RL_TRY(head_plan_of(*model_, options_, rows == 1 ? 1 : options_.batch));
+    const Plan plan = RL_TRY(head_plan_of(*model_, options_, which, rows == 1 ? 1 : options_.batch));
     BoundPlan bound = RL_TRY(lower(plan, model_->backend(), options_.fuse));
     slot = RL_TRY(model_->backend().record(std::move(bound), head_->weights(), *caches_, options_.record));
     return slot.get();
@@ -266,7 +281,8 @@ Result<Executable*> Engine::head_executable(uint32_t rows) {
 Result<Sequence> Engine::open_sequence() {
     Sequence sequence = RL_TRY(Sequence::open(pool_));
     sequence.opened_ = opened_;
-    sequence.head_width_ = head_ ? head_->config().dim : 0;
+    sequence.heads_.resize(head_count_);
+    sequence.head_width_ = head_ ? head_width() : 0;
     return sequence;
 }
 
@@ -279,8 +295,7 @@ void Engine::release() {
     single_.reset();
     pipeline_ = nullptr;
     many_.reset();
-    head_single_.reset();
-    head_many_.reset();
+    for (HeadSteps& steps : head_steps_) steps = {};
     caches_.reset();
     output_ = {};
     best_ = {};

@@ -27,8 +27,8 @@ struct EngineOptions {
     // next step, where layers keep states, too: see Sequence::rewind(). Of several sequences in a step, the
     // first ones that have so many such tokens together.
     uint32_t drafts = 0;
-    // With drafts, the model whose MTP head guesses them, see Engine::guess(); null: this one, if it was read
-    // with its head. It is on the same device. Split models have none.
+    // With drafts, the model whose MTP heads guess them, see Engine::guess(); null: this one, if it was read
+    // with its heads. It is on the device that computes the logits.
     const Model* head = nullptr;
     // The places where the steps of the plan run; empty: where the model is placed. With placements the
     // engine loads the weights.
@@ -139,8 +139,8 @@ public:
 
     // True when there is an MTP head.
     bool guesses() const { return head_ != nullptr; }
-    // Has the head guess. Tokens that it has not seen before it reads first. A sequence of which it knows too
-    // little, or that has lost its device, gets no guess.
+    // Has the head guess, or of several each a token, in turn. Tokens that they have not seen before they
+    // read first. A sequence of which they know too little, or that has lost its device, gets no guess.
     Status guess(std::span<Guess> guesses, const std::atomic<bool>* cancel = nullptr);
 
     // Called when a step fails because the device was lost: it closes this engine, opens the device again,
@@ -194,13 +194,16 @@ private:
 
     struct Begun;
 
-    // The MTP head: see head.cpp.
+    // The MTP heads: see head.cpp.
     struct HeadRows;
-    Result<Executable*> head_executable(uint32_t rows);
+    Result<Executable*> head_executable(size_t which, uint32_t rows);
+    uint64_t head_width() const { return head_->config().hidden_dim(); }
     Status keep_hidden(std::span<const Feed> feeds, std::span<const float> rows,
                        const std::atomic<bool>* cancel);
-    Status read_head(Sequence& sequence, uint64_t leave, const std::atomic<bool>* cancel);
+    static void compare_ahead(Sequence& sequence, uint64_t before, std::span<const Token> came);
+    Status read_head(Sequence& sequence, size_t which, uint64_t leave, const std::atomic<bool>* cancel);
     Status run_head(const HeadRows& rows, const std::atomic<bool>* cancel);
+    void took_rows(const HeadRows& rows);
     Result<bool> prepare_guess(Sequence& sequence, const std::atomic<bool>* cancel);
     Status guess_together(std::span<Guess* const> guesses, const std::atomic<bool>* cancel);
     Token likeliest(size_t output, size_t outputs) const;
@@ -214,18 +217,22 @@ private:
     std::optional<Places> places_;  // where the options place the plan
     std::shared_ptr<StreamWatch> stream_watch_;
     std::shared_ptr<CachePool> pool_;
-    std::unique_ptr<CacheStore> caches_;                   // null: closed
-    uint64_t opened_ = 1;                                  // how many times the caches were opened
-    std::unique_ptr<Executable> single_;                   // one row
-    std::unique_ptr<Executable> many_;                     // options_.batch rows
-    Pipeline* pipeline_ = nullptr;                         // many_, where several of its steps can be run
-    std::deque<std::unique_ptr<Begun>> begun_;             // steps in flight, the first first
-    const Model* head_ = nullptr;                          // whose MTP head guesses
-    size_t text_caches_ = 0;                               // the first ones; behind them are the head's
-    std::unique_ptr<Executable> head_single_, head_many_;  // likewise
+    std::unique_ptr<CacheStore> caches_;        // null: closed
+    uint64_t opened_ = 1;                       // how many times the caches were opened
+    std::unique_ptr<Executable> single_;        // one row
+    std::unique_ptr<Executable> many_;          // options_.batch rows
+    Pipeline* pipeline_ = nullptr;              // many_, where several of its steps can be run
+    std::deque<std::unique_ptr<Begun>> begun_;  // steps in flight, the first first
+    const Model* head_ = nullptr;               // whose MTP heads guess
+    size_t head_count_ = 0;                     // of these heads
+    size_t text_caches_ = 0;                    // the first ones; behind them are the heads'
+    struct HeadSteps {
+        std::unique_ptr<Executable> single, many;  // likewise
+    };
+    std::vector<HeadSteps> head_steps_;  // of each head
     std::span<const float> output_;
     std::span<const Scored> best_;
-    std::span<const float> hidden_;  // of the head's last step
+    std::span<const float> hidden_;  // of a head's last step
 };
 
 }  // namespace redline

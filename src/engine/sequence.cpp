@@ -90,7 +90,7 @@ Sequence& Sequence::operator=(Sequence&& other) {
     std::swap(drafts_, other.drafts_);
     std::swap(first_draft_, other.first_draft_);
     std::swap(round_, other.round_);
-    std::swap(head_, other.head_);
+    std::swap(heads_, other.heads_);
     std::swap(head_width_, other.head_width_);
     return *this;
 }
@@ -98,9 +98,23 @@ Sequence& Sequence::operator=(Sequence&& other) {
 // The row of the last token that is left may have another token beside it from now on.
 void Sequence::Head::keep_before(uint64_t token, uint64_t width) {
     const uint64_t rows = token > first ? token - first : 0;
-    if (width > 0 && hidden.size() > rows * width) hidden.resize(rows * width);
+    if (hidden.size() > rows * width) hidden.resize(rows * width);
     read = std::min(read, token > 0 ? token - 1 : 0);
     begin = std::min(begin, read);
+    ahead.clear();
+}
+
+// A row of a further head is beside a token further on, and comes of the row that the head before it read.
+void Sequence::keep_head_before(size_t which, uint64_t token) {
+    heads_[which].keep_before(token - std::min<uint64_t>(token, which), head_width_);
+    if (which + 1 == heads_.size()) return;
+    Head& next = heads_[which + 1];
+    const uint64_t rows = heads_[which].read - std::min(heads_[which].read, next.first);
+    if (next.hidden.size() > rows * head_width_) next.hidden.resize(rows * head_width_);
+}
+
+void Sequence::keep_heads_before(uint64_t token) {
+    for (size_t which = 0; which < heads_.size(); ++which) keep_head_before(which, token);
 }
 
 void Sequence::take_snapshot(bool read) {
@@ -175,7 +189,7 @@ uint64_t Sequence::rewound(uint64_t count) const {
 uint64_t Sequence::rewind(uint64_t count) {
     if (count < tokens_.size()) {
         tokens_.resize(rewound(count));
-        head_.keep_before(tokens_.size(), head_width_);
+        keep_heads_before(tokens_.size());
         while (!snapshots_.empty() && snapshots_.back().position > count) {
             pool_->drop_state(snapshots_.back().state);
             snapshots_.pop_back();
@@ -207,7 +221,7 @@ Result<Sequence> Sequence::fork() const {
     made.drafts_ = drafts_;
     made.first_draft_ = first_draft_;
     made.round_ = round_;
-    made.head_ = head_;
+    made.heads_ = heads_;
     made.head_width_ = head_width_;
     if (made.state_ != CachePool::kNoState) ++pool_->state_users_[state_];
     for (const Snapshot& snapshot : snapshots_) ++pool_->state_users_[snapshot.state];

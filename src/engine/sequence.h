@@ -71,14 +71,15 @@ private:
 // Sequences may outlive their engine.
 class Sequence {
 public:
-    // The knowledge that an MTP head has of a sequence. It reads rows: the hidden row of a token beside the
-    // token behind it.
+    // The knowledge that an MTP head has of a sequence: see head.cpp.
     struct Head {
         std::vector<float> hidden;  // rows of tokens [first, ...)
         uint64_t first = 0;
         uint64_t begin = 0, read = 0;  // its caches have the rows of tokens [begin, read)
-        Token beside = kNoToken;       // in the last of these
+        // Tokens that these rows are beside, and that the sequence did not have yet, from its position on.
+        std::vector<Token> ahead = {};
 
+        uint64_t end(uint64_t width) const { return first + hidden.size() / width; }
         void keep_before(uint64_t token, uint64_t width);
     };
 
@@ -123,6 +124,10 @@ private:
     // The states behind the first `count` tokens, where the last step has kept them; else kNoState.
     uint32_t draft_state(uint64_t count) const;
 
+    // Forgets of one of the heads, or of all, what depends on tokens from this one on.
+    void keep_head_before(size_t which, uint64_t token);
+    void keep_heads_before(uint64_t token);
+
     std::shared_ptr<CachePool> pool_;
     std::vector<Token> tokens_;
     std::vector<uint32_t> pages_;  // in the order of CacheInfo::first_page
@@ -139,8 +144,8 @@ private:
     std::vector<uint32_t> drafts_;          // states behind tokens [first_draft_, ...), in round_ of the pool
     uint64_t first_draft_ = 0, round_ = 0;  // counted as position() is
     uint32_t state_ = CachePool::kNoState;  // its row of states; kNoState before the first token
-    Head head_;
-    uint64_t head_width_ = 0;  // of its hidden rows
+    std::vector<Head> heads_;
+    uint64_t head_width_ = 0;  // of their hidden rows
 };
 
 // Pages that sequences got for writing; they are taken back unless keep() is called.

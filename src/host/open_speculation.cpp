@@ -38,9 +38,9 @@ HostOptions draft_options(const SpeculationOptions& options, HostOptions host) {
 
 Status check_head(const Model& head, const Model& model) {
     RL_TRY(check_draft_vocabulary(model, head));
-    if (head.config().dim == model.config().dim) return {};
-    return error("its MTP head reads hidden rows of {}, and the model leaves rows of {}", head.config().dim,
-                 model.config().dim);
+    const uint32_t reads = head.config().hidden_dim(), leaves = model.config().hidden_dim();
+    if (reads == leaves) return {};
+    return error("its MTP head reads hidden rows of {}, and the model leaves rows of {}", reads, leaves);
 }
 
 // The second file, whichever it is, without its weights.

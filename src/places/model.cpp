@@ -68,43 +68,87 @@ Status add_sample(Hash64& hash, const Gguf& gguf, const GgufTensor& tensor) {
 
 }  // namespace
 
-// Reads the configuration and finds the weights: of the text's layers, of the head, or of both.
+// Heads beyond these would guess more than is ever asked for.
+constexpr size_t kMostHeads = 16;
+
+// Lists and finds the weights: of the text's layers, or of heads alone, and of heads.
+Status Model::resolve(std::span<const std::shared_ptr<const Config>> heads) {
+    WeightList list(*config_);
+    arch_->weights(*config_, list);
+    std::vector<WeightList> further;
+    for (const auto& head : heads) arch_->weights(*head, further.emplace_back(*head));
+    resolved_ = std::make_shared<ResolvedWeights>(RL_TRY(resolve_weights(*gguf_, list, further)));
+    return {};
+}
+
+// Each of the layers that predict is a head, unless the architecture makes one of several.
+Status Model::read_heads(const std::string& arch, uint64_t context) {
+    const uint64_t all = RL_TRY(gguf_->metadata().integer(arch + ".block_count")),
+                   predicting = RL_TRY(gguf_->metadata().integer(arch + ".nextn_predict_layers"));
+    for (uint64_t layer = all - predicting; layer < all && heads_.size() < kMostHeads;) {
+        const auto number = uint32_t(layer - (all - predicting));
+        const auto config = RL_TRY(arch_->config({*gguf_, arch, context, number}));
+        if (!config->predicts())
+            return error("{}: redline cannot run MTP heads of architecture {}", gguf_->path(), arch);
+        heads_.push_back(config);
+        layer = config->layers;
+    }
+    return {};
+}
+
+namespace {
+
+// True when the file has tensors of this layer.
+bool has_layer(const Gguf& gguf, uint64_t layer) {
+    const std::string prefix = fmt::format("blk.{}.", layer);
+    return std::ranges::any_of(gguf.tensors(),
+                               [&](const GgufTensor& one) { return one.tensor.name.starts_with(prefix); });
+}
+
+std::string left_out(uint64_t predicting, const Error& why, const std::string& path) {
+    std::string reason = why.message;
+    if (reason.starts_with(path + ": ")) reason.erase(0, path.size() + 2);
+    return fmt::format("the last {}, which predict{} further tokens, {} left out: {}",
+                       predicting == 1 ? "layer" : fmt::format("{} layers", predicting),
+                       predicting == 1 ? "s" : "", predicting == 1 ? "is" : "are", reason);
+}
+
+}  // namespace
+
+// Reads the configuration and finds the weights. Heads that are not required and cannot be run are left out,
+// so that the text can be.
 Status Model::read(const std::string& arch, uint64_t context, ReadHead head) {
     const Gguf& gguf = *gguf_;
     const auto predicting = RL_TRY(gguf.metadata().integer(arch + ".nextn_predict_layers", 0));
-    const bool any = predicting > 0;
-    const bool alone = any && !gguf.find("blk.0.attn_norm.weight");
+    const auto all = RL_TRY(gguf.metadata().integer(arch + ".block_count", 0));
+    const bool any = predicting > 0 && predicting < all && has_layer(gguf, all - predicting);
+    const bool alone = any && !has_layer(gguf, 0);
     if (alone && head == ReadHead::no)
         return error("{} holds an MTP head alone, which guesses for a model: name it with -md", gguf.path());
     if (head == ReadHead::required && !any) return error("{}: this file has no MTP head", gguf.path());
-    if (any) prediction_ = RL_TRY(arch_->config({gguf, arch, context, true}));
-    offers_head_ = prediction_ && prediction_->predicts();
-    if (any && !offers_head_ && (alone || head == ReadHead::required))
-        return error("{}: redline cannot run MTP heads of architecture {}", gguf.path(), arch);
-    if (!offers_head_ || head == ReadHead::no) prediction_.reset();
-    config_ = alone ? prediction_ : RL_TRY(arch_->config({gguf, arch, context}));
-    WeightList list(*config_);
-    arch_->weights(*config_, list);
-    std::optional<WeightList> further;
-    if (prediction_ && !alone) arch_->weights(*prediction_, further.emplace(*prediction_));
-    resolved_ =
-        std::make_shared<ResolvedWeights>(RL_TRY(resolve_weights(gguf, list, further ? &*further : nullptr)));
-    if (any && !offers_head_)
-        resolved_->notes.push_back(
-            predicting == 1
-                ? "the last layer, which predicts further tokens, is left out"
-                : fmt::format("the last {} layers, which predict further tokens, are left out", predicting));
-    return {};
+    if (!alone) config_ = RL_TRY(arch_->config({gguf, arch, context}));
+    const auto with_heads = [&]() -> Status {
+        RL_TRY(read_heads(arch, context));
+        if (alone) config_ = heads_.front();
+        return resolve(heads_);
+    };
+    const Status heads = any ? with_heads() : resolve({});
+    if (!any || !heads) {
+        if (alone || head == ReadHead::required || !any) return heads;
+        heads_.clear();
+        RL_TRY(resolve({}));
+        resolved_->notes.push_back(left_out(predicting, heads.error(), gguf.path()));
+        return {};
+    }
+    offered_heads_ = heads_.size();
+    return head == ReadHead::no ? leave_out_head() : Status();
 }
 
 Status Model::leave_out_head() {
     RL_CHECK(!is_head() && !weights_, "the head of {} is left out too late", gguf_->path());
-    WeightList list(*config_);
-    arch_->weights(*config_, list);
-    resolved_ = std::make_shared<ResolvedWeights>(RL_TRY(resolve_weights(*gguf_, list)));
+    heads_.clear();
     beside_.reset();
-    prediction_.reset();
-    return {};
+    return resolve({});
 }
 
 Result<Model> Model::inspect(const std::string& path, uint64_t context, ReadHead head) {
@@ -138,8 +182,8 @@ Model Model::twin() const {
     model.gguf_ = gguf_;
     model.arch_ = arch_;
     model.config_ = config_;
-    model.prediction_ = prediction_;
-    model.offers_head_ = offers_head_;
+    model.heads_ = heads_;
+    model.offered_heads_ = offered_heads_;
     model.tokenizer_ = tokenizer_;
     model.resolved_ = resolved_;
     if (weights_ && keeps_weights_alike(*backend_)) model.beside_ = weights_;
@@ -248,21 +292,39 @@ Result<Plan> Model::plan(uint32_t max_rows, uint32_t max_outputs, const CacheSiz
     arch_->build(*config_, resolved_->set, builder);
     Plan plan = RL_TRY(named(std::move(builder).finish()));
     if (!head) return plan;
-    if (!plan.hidden || plan.slot(plan.hidden).width != head->config().dim)
+    if (!plan.hidden || plan.slot(plan.hidden).width != head->config().hidden_dim())
         return error("{}: its layers leave no hidden rows that the MTP head of {} reads", gguf_->path(),
                      head->gguf().path());
-    plan.caches = RL_TRY(head->head_plan(1, 1, sizing, *this)).caches;
+    plan.caches = RL_TRY(head->head_caches(sizing, *this));
     return plan;
 }
 
-Result<Plan> Model::head_plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing,
-                              const Model& text) const {
-    RL_CHECK(has_head(), "{} was read without an MTP head", gguf_->path());
+Result<Plan> Model::head_plan_behind(size_t which, uint32_t max_rows, uint32_t max_outputs,
+                                     const CacheSizing& sizing, std::vector<CacheInfo> caches) const {
     PlanBuilder builder = this->builder(max_rows, max_outputs, sizing);
-    builder.follow(RL_TRY(text.plan(1, 1, sizing)).caches);
+    builder.follow(std::move(caches));
     builder.want_hidden();
-    arch_->build(*prediction_, resolved_->prediction ? *resolved_->prediction : resolved_->set, builder);
+    arch_->build(*heads_[which], resolved_->predictions[which], builder);
     return named(std::move(builder).finish());
+}
+
+// The caches of the text and of all heads.
+Result<std::vector<CacheInfo>> Model::head_caches(const CacheSizing& sizing, const Model& text) const {
+    std::vector<CacheInfo> caches = RL_TRY(text.plan(1, 1, sizing)).caches;
+    for (size_t which = 0; which < heads_.size(); ++which)
+        caches = RL_TRY(head_plan_behind(which, 1, 1, sizing, std::move(caches))).caches;
+    return caches;
+}
+
+Result<Plan> Model::head_plan(size_t which, uint32_t max_rows, uint32_t max_outputs,
+                              const CacheSizing& sizing, const Model& text) const {
+    RL_CHECK(which < heads_.size(), "{} was read with {} MTP heads", gguf_->path(), heads_.size());
+    std::vector<CacheInfo> caches = RL_TRY(text.plan(1, 1, sizing)).caches;
+    for (size_t before = 0; before < which; ++before)
+        caches = RL_TRY(head_plan_behind(before, 1, 1, sizing, std::move(caches))).caches;
+    Plan plan = RL_TRY(head_plan_behind(which, max_rows, max_outputs, sizing, std::move(caches)));
+    plan.caches = RL_TRY(head_caches(sizing, text));
+    return plan;
 }
 
 }  // namespace redline

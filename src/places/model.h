@@ -8,7 +8,7 @@
 
 namespace redline {
 
-// A file's MTP head: a layer that predicts further tokens from the hidden rows that the others leave.
+// A file's MTP heads: layers that predict further tokens from the hidden rows that the others leave.
 enum class ReadHead : uint8_t { no, if_any, required };
 
 struct LoadOptions {
@@ -74,30 +74,37 @@ public:
     Result<Plan> plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing,
                       const Model* head = nullptr) const;
 
-    // True when the file has an MTP head that can guess, whether it was read or not.
-    bool offers_head() const { return offers_head_; }
-    // True when it was read with an MTP head.
-    bool has_head() const { return prediction_ != nullptr; }
-    // Forgets the head; before place(), of a model that is more than one.
+    // How many MTP heads the file has that can guess, whether they were read or not.
+    size_t offered_heads() const { return offered_heads_; }
+    bool offers_head() const { return offered_heads_ > 0; }
+    // How many it was read with.
+    size_t heads() const { return heads_.size(); }
+    bool has_head() const { return !heads_.empty(); }
+    // Forgets the heads; before place(), of a model that is more than these.
     Status leave_out_head();
-    // True when the file holds nothing but an MTP head.
-    bool is_head() const { return has_head() && prediction_ == config_; }
-    // The plan of the head, whose caches are behind those of the plan of `text`, with which it shares a
-    // store.
-    Result<Plan> head_plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing,
+    // True when the file holds nothing but MTP heads.
+    bool is_head() const { return has_head() && heads_.front() == config_; }
+    // The plan of a head. The caches of all heads are behind those of the plan of `text`, with which it
+    // shares a store.
+    Result<Plan> head_plan(size_t which, uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing,
                            const Model& text) const;
 
 private:
     Model() = default;
     Status read(const std::string& arch, uint64_t context, ReadHead head);
+    Status read_heads(const std::string& arch, uint64_t context);
+    Status resolve(std::span<const std::shared_ptr<const Config>> heads);
+    Result<std::vector<CacheInfo>> head_caches(const CacheSizing& sizing, const Model& text) const;
+    Result<Plan> head_plan_behind(size_t which, uint32_t max_rows, uint32_t max_outputs,
+                                  const CacheSizing& sizing, std::vector<CacheInfo> caches) const;
     PlanBuilder builder(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const;
     Result<Plan> named(Result<Plan> plan) const;
 
     std::shared_ptr<const Gguf> gguf_;
     const Arch* arch_ = nullptr;
     std::shared_ptr<const Config> config_;
-    std::shared_ptr<const Config> prediction_;  // of the MTP head; null: it was not read
-    bool offers_head_ = false;
+    std::vector<std::shared_ptr<const Config>> heads_;  // of MTP heads; empty: they were not read
+    size_t offered_heads_ = 0;
     std::shared_ptr<const Tokenizer> tokenizer_;
     std::shared_ptr<ResolvedWeights> resolved_;
     Backend* backend_ = nullptr;

@@ -1,7 +1,7 @@
 // MTP heads: their guesses are held to those of their layer as a model for itself, which has for each row a
 // token whose embedding is what eh_proj makes of the row.
 #include "support/backends.h"
-#include "support/mtp_model.h"
+#include "support/layer_alone.h"
 
 #include <numeric>
 
@@ -10,10 +10,12 @@ using namespace redline::test;
 
 namespace {
 
-constexpr const char* kModels[] = {"llama3",       "llama-tied", "qwen3",           "mixtral",
-                                   "glm4",         "glm4moe",    "glm4moelite",     "qwen35",
-                                   "qwen35moe",    "qwen3next",  "qwen3next-fused", "deepseek2-v2",
-                                   "deepseek2-v3", "step35",     "bailingmoe2",     "dots1"};
+constexpr const char* kModels[] = {"llama3",         "llama-tied",       "qwen3",           "mixtral",
+                                   "glm4",           "glm4moe",          "glm4moelite",     "qwen35",
+                                   "qwen35moe",      "qwen3next",        "qwen3next-fused", "deepseek2-v2",
+                                   "deepseek2-v3",   "step35",           "bailingmoe2",     "dots1",
+                                   "exaone4",        "exaone4-small",    "cohere2moe",      "nemotron-h",
+                                   "nemotron-h-moe", "nemotron-h-latent"};
 
 constexpr uint32_t kDrafts = 4;
 
@@ -23,119 +25,6 @@ EngineOptions options_of(uint32_t batch = 16) {
     options.drafts = kDrafts;
     return options;
 }
-
-std::vector<float> normed(std::span<const float> x, std::span<const float> gain, float eps) {
-    double squares = 0.0;
-    for (const float v : x) squares += double(v) * v;
-    const double factor = 1.0 / std::sqrt(squares / double(x.size()) + double(eps));
-    std::vector<float> y;
-    for (size_t i = 0; i < x.size(); ++i) y.push_back(float(x[i] * factor * gain[i]));
-    return y;
-}
-
-std::vector<float> decoded(const Gguf& gguf, const std::string& name) {
-    const GgufTensor* found = gguf.find(name);
-    REQUIRE(found);
-    std::vector<std::byte> bytes(found->tensor.bytes());
-    must(gguf.read(*found, 0, bytes));
-    std::vector<float> values(found->tensor.shape.elements());
-    found->tensor.format->decode(bytes.data(), values.data(), values.size());
-    return values;
-}
-
-// The residual behind the last layer, and the logits.
-struct Read {
-    std::vector<float> residual, logits;
-};
-Read read_one(Session& session, Token token) {
-    Read out;
-    must(session.feed_traced({&token, 1}, [&](const TraceStep& step) {
-        if (std::holds_alternative<SelectRows>(step.step->op)) out.residual = copy(step.written[0]);
-    }));
-    out.logits = copy(session.logits());
-    return out;
-}
-
-// The head's layer as a model for itself: token i has row i as its embedding.
-class LayerAlone {
-public:
-    explicit LayerAlone(const std::string& name, Backend& backend)
-        : source_(name), ends_(source_.config.dim), backend_(backend) {
-        const Gguf& gguf = source_.model.gguf();
-        embeddings_ = decoded(gguf, "token_embd.weight");
-        norm_ = decoded(gguf, "output_norm.weight");
-    }
-    const std::vector<float>& output_norm() const { return norm_; }
-
-    // Adds the row of a hidden row and a token; returns the token that it has most of, and the hidden row.
-    std::pair<Token, std::vector<float>> add(std::span<const float> hidden, Token token) {
-        const size_t dim = source_.config.dim;
-        const auto embedding = std::span(embeddings_).subspan(size_t(token) * dim, dim);
-        std::vector<float> scaled(embedding.begin(), embedding.end());
-        for (float& v : scaled) v *= source_.config.embedding_scale;
-        std::vector<float> both = normed(scaled, ends_.enorm, source_.config.eps);
-        const std::vector<float> below = normed(hidden, ends_.hnorm, source_.config.eps);
-        both.insert(both.end(), below.begin(), below.end());
-        for (size_t r = 0; r < dim; ++r) {
-            double sum = 0.0;
-            for (size_t i = 0; i < 2 * dim; ++i) sum += double(ends_.eh_proj[r * 2 * dim + i]) * both[i];
-            rows_.push_back(float(sum / source_.config.embedding_scale));
-        }
-        return read();
-    }
-    bool hidden_as_it_is() const { return source_.config.arch == "step35"; }
-    float eps() const { return source_.config.eps; }
-
-private:
-    std::pair<Token, std::vector<float>> read() {
-        const std::string path = temporary("mtp_layer.gguf");
-        save(path);
-        const Model model = must(Model::load(path, backend_, {64, {}}));
-        Session session = must(Session::create(model, {64, 16, 1, CacheType::f32}));
-        Read last;
-        for (size_t i = 0; i < rows_.size() / source_.config.dim; ++i) last = read_one(session, Token(i));
-        std::filesystem::remove(path);
-        const Token best =
-            Token(std::max_element(last.logits.begin(), last.logits.end()) - last.logits.begin());
-        return {best, hidden_as_it_is() ? last.residual : normed(last.residual, ends_.norm, eps())};
-    }
-
-    void save(const std::string& path) const {
-        std::vector<MetadataEntry> entries = entries_of(source_, {source_.layer});
-        entries.emplace_back(source_.key("full_attention_interval"), metadata_u32(1));
-        entries.emplace_back(source_.key("leading_dense_block_count"),
-                             metadata_u32(source_.config.has_experts(source_.layer) ? 0 : 1));
-        const uint64_t dim = source_.config.dim, vocab = source_.config.vocab;
-        std::vector<float> table = rows_;
-        table.resize(vocab * dim);
-        const std::string from = source_.prefix(source_.layer);
-        const auto change = [&](std::vector<TensorData>& all) {
-            const bool tied = std::none_of(all.begin(), all.end(), [](const TensorData& one) {
-                return one.tensor.name == "output.weight";
-            });
-            std::vector<TensorData> kept;
-            for (TensorData& one : all) {
-                const std::string name = one.tensor.name;
-                if (name == "token_embd.weight" && tied) {
-                    kept.push_back(one);
-                    kept.back().tensor.name = "output.weight";
-                }
-                if (name == "token_embd.weight") one = float_tensor(name, {dim, vocab}, table);
-                if (name == "output_norm.weight") one = float_tensor(name, {dim}, ends_.norm);
-                if (name.starts_with("blk.") && !name.starts_with(from)) continue;
-                kept.push_back(one);
-                if (name.starts_with(from)) kept.back().tensor.name = "blk.0." + name.substr(from.size());
-            }
-            all = std::move(kept);
-        };
-        save_changed(source_.model.gguf(), change, entries, path);
-    }
-
-    MtpSource source_;
-    MtpEnds ends_;
-    Backend& backend_;
-    std::vector<float> embeddings_, norm_, rows_;
-};
 
 std::vector<Token> guess(Session& session, Token last) {
     Guess guess{&session.sequence(), last, kDrafts};
@@ -175,17 +64,13 @@ TEST_CASE(
         {
             const Model plain = tiny(backend, name);
             Session session = must(Session::create(plain, {64, 16, 1, CacheType::f32}));
-            std::pair<Token, std::vector<float>> last;
-            for (size_t i = 0; i + 1 < text.size(); ++i) {
-                const std::vector<float> residual = read_one(session, text[i]).residual;
-                last = alone.add(
-                    alone.hidden_as_it_is() ? residual : normed(residual, alone.output_norm(), alone.eps()),
-                    text[i + 1]);
-            }
-            wanted.push_back(last.first);
+            std::pair<std::vector<float>, std::vector<float>> last;
+            for (size_t i = 0; i + 1 < text.size(); ++i)
+                last = alone.add(alone.left(read_one(session, text[i]).residual), text[i + 1]);
+            wanted.push_back(largest(last.first));
             while (wanted.size() < kDrafts) {
                 last = alone.add(last.second, wanted.back());
-                wanted.push_back(last.first);
+                wanted.push_back(largest(last.first));
             }
         }
         for (const size_t chunk : {11u, 3u, 1u}) {
@@ -196,6 +81,125 @@ TEST_CASE(
             CHECK(guess(session, text.back()) == wanted);
         }
     });
+}
+
+namespace {
+
+// A head's plan, run row by row on rows that a test makes up.
+class HeadAlone {
+public:
+    explicit HeadAlone(const Model& model) {
+        const Plan plan =
+            must(model.head_plan(0, 1, 1, CacheSizing{.context = 64, .type = CacheType::f32}, model));
+        caches_ = must(model.backend().make_caches(plan.caches));
+        executable_ = must(model.backend().record(must(lower(plan, model.backend(), false)), model.weights(),
+                                                  *caches_, Record::replay));
+    }
+    void run(Token token, std::span<const float> hidden, const TraceSink& sink = {}) {
+        const Row row{0, at_++};
+        const uint32_t output = 0;
+        StepParams params{{&token, 1}, {&row, 1}, {&output, 1}};
+        params.input = hidden;
+        must(sink ? executable_->run_traced(params, sink) : executable_->run(params));
+    }
+    std::span<const float> logits() const { return executable_->output(); }
+    std::span<const float> hidden() const { return executable_->hidden(); }
+
+private:
+    std::unique_ptr<CacheStore> caches_;
+    std::unique_ptr<Executable> executable_;
+    uint32_t at_ = 0;
+};
+
+std::vector<float> random_row(size_t size, uint32_t seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    std::vector<float> row(size);
+    for (float& v : row) v = normal(random);
+    return row;
+}
+
+}  // namespace
+
+// With equal streams, each of which the embedding of the layer alone is; and streams that differ up to where
+// the layer begins.
+TEST_CASE("mtp: a head of streams does what its layer alone does, and each stream has its row") {
+    for (const auto& backend : session_test_backends())
+        for (const std::string name : {"qwen4exp", "deepseek4-dense"}) {
+            if (!runs_on(*backend, name)) continue;
+            INFO(name, " on ", backend->device().name);
+            const std::vector<Token> tokens = golden_tokens();
+            const HeadFile file(name), apart_file(name, HeadForm{.apart = true});
+            const Model model = file.load(*backend), apart_model = apart_file.load(*backend);
+            LayerAlone alone(name, *backend), apart(name, *backend, 0, true);
+            const size_t dim = alone.dim(), streams = alone.streams();
+            REQUIRE(streams > 2);
+            HeadAlone head(model), apart_head(apart_model);
+            for (uint32_t i = 0; i < 9; ++i) {
+                CAPTURE(i);
+                const std::vector<float> one = random_row(dim, i), wide = random_row(dim * streams, 100 + i);
+                std::vector<float> equal;
+                for (size_t stream = 0; stream < streams; ++stream)
+                    equal.insert(equal.end(), one.begin(), one.end());
+                head.run(tokens[i], equal);
+                const auto [logits, hidden] = alone.add(one, tokens[i]);
+                CHECK(relative_error(head.logits(), logits) < 1e-4);
+                CHECK(relative_error(head.hidden(), hidden) < 1e-4);
+                std::vector<float> rows, wanted;
+                size_t copies = 0;
+                apart_head.run(tokens[i], wide, [&](const TraceStep& step) {
+                    const bool wide_copy = std::holds_alternative<CopyParts>(step.step->op) &&
+                                           step.written[0].size() == dim * streams;
+                    if (wide_copy && ++copies == streams) rows = copy(step.written[0]);
+                });
+                for (size_t stream = 0; stream < streams; ++stream) {
+                    const std::vector<float> row =
+                        apart.row_of(std::span(wide).subspan(stream * dim, dim), tokens[i], stream);
+                    wanted.insert(wanted.end(), row.begin(), row.end());
+                }
+                REQUIRE(rows.size() == wanted.size());
+                CHECK(relative_error(rows, wanted) < 1e-4);
+            }
+        }
+}
+
+// Head k has for each row the one that the head before it left there, and a token that is k further on.
+TEST_CASE("mtp: of several heads each guesses one token, with the rows of the head before it") {
+    for (const auto& backend : session_test_backends())
+        for (const std::string name : {"step35", "llama3", "glm4moe", "deepseek2-v3"}) {
+            if (!runs_on(*backend, name)) continue;
+            INFO(name, " on ", backend->device().name);
+            const HeadFile file(name, HeadForm{.heads = 3});
+            const Model model = file.load(*backend);
+            REQUIRE(model.heads() == 3);
+            const std::vector<Token> tokens = golden_tokens();
+            const auto text = std::span(tokens).first(12);
+            std::vector<Token> wanted, known(text.begin(), text.end());
+            std::vector<std::vector<float>> hidden;
+            {
+                const LayerAlone ends(name, *backend);
+                const Model plain = tiny(*backend, name);
+                Session session = must(Session::create(plain, {64, 16, 1, CacheType::f32}));
+                for (const Token token : text.first(text.size() - 1))
+                    hidden.push_back(ends.left(read_one(session, token).residual));
+            }
+            for (uint32_t head = 0; head < 3; ++head) {
+                LayerAlone alone(name, *backend, head);
+                std::vector<float> logits;
+                for (size_t i = 0; i < hidden.size(); ++i) {
+                    auto [made, left] = alone.add(hidden[i], known[i + 1 + head]);
+                    logits = std::move(made);
+                    hidden[i] = std::move(left);
+                }
+                wanted.push_back(largest(logits));
+                known.push_back(wanted.back());
+            }
+            for (const size_t chunk : {11u, 3u, 1u}) {
+                Session session = must(Session::create(model, options_of()));
+                CHECK(guess_behind(session, text, chunk) == wanted);
+                CHECK(guess(session, text.back()) == wanted);
+            }
+        }
 }
 
 namespace {
@@ -213,13 +217,25 @@ std::vector<Token> fresh_guess(const Model& model, const EngineOptions& options,
     return guess_behind(session, text, 1000);
 }
 
-// Those of few kinds, for tests of what no kind of layer has for itself.
-void for_some(const std::function<void(const Model&, const HeadFile&)>& test) {
+// Those of few kinds, for tests of what no kind of layer has for itself. `heads`: models with several, too.
+void for_some(const std::function<void(const Model&, const HeadFile&)>& test, bool heads = false) {
+    struct Case {
+        const char* name;
+        HeadForm form;
+    };
+    std::vector<Case> cases = {{"llama3", {}}, {"qwen35", {}}, {"deepseek2-v3", {}}};
+    if (heads) {
+        cases.push_back({"step35", {.heads = 3}});
+        cases.push_back({"qwen35", {.heads = 2}});
+        cases.push_back({"qwen4exp", {}});
+        cases.push_back({"deepseek4-dense", {}});
+        cases.push_back({"nemotron-h-moe", {.two_layers = true}});
+    }
     for (const auto& backend : session_test_backends())
-        for (const std::string name : {"llama3", "qwen35", "deepseek2-v3"}) {
+        for (const auto& [name, form] : cases) {
             if (!runs_on(*backend, name)) continue;
-            INFO(name, " on ", backend->device().name);
-            const HeadFile file(name);
+            INFO(name, " with ", form.heads, " on ", backend->device().name);
+            const HeadFile file(name, form);
             test(file.load(*backend), file);
         }
 }
@@ -227,22 +243,45 @@ void for_some(const std::function<void(const Model&, const HeadFile&)>& test) {
 }  // namespace
 
 TEST_CASE("mtp: rounds of which some tokens are taken back leave the head as a prompt does") {
-    for_some([](const Model& model, const HeadFile&) {
-        const std::vector<Token> text = long_text(64);
-        Session session = must(Session::create(model, options_of()));
-        must(session.feed(std::span(text).first(7)));
-        for (size_t right = 1; session.position() + kDrafts + 2 < 50; right = right % (kDrafts + 1) + 1) {
-            const size_t at = size_t(session.position());
-            CAPTURE(at);
-            std::vector<Token> round = guess(session, text[at]);
-            CHECK(round == fresh_guess(model, options_of(), std::span(text).first(at + 1)));
-            round.insert(round.begin(), text[at]);
-            for (size_t i = 1; i < std::min(right, round.size()); ++i) round[i] = text[at + i];
-            must(session.feed_rows(round, 0));
-            const size_t kept = at + std::min(right, round.size());
-            CHECK(session.rewind(kept) == kept);
-        }
-    });
+    for_some(
+        [](const Model& model, const HeadFile&) {
+            const std::vector<Token> text = long_text(64);
+            Session session = must(Session::create(model, options_of()));
+            must(session.feed(std::span(text).first(7)));
+            for (size_t right = 1; session.position() + kDrafts + 2 < 50; right = right % (kDrafts + 1) + 1) {
+                const size_t at = size_t(session.position());
+                CAPTURE(at);
+                std::vector<Token> round = guess(session, text[at]);
+                CHECK(round == fresh_guess(model, options_of(), std::span(text).first(at + 1)));
+                round.insert(round.begin(), text[at]);
+                for (size_t i = 1; i < std::min(right, round.size()); ++i) round[i] = text[at + i];
+                must(session.feed_rows(round, 0));
+                const size_t kept = at + std::min(right, round.size());
+                CHECK(session.rewind(kept) == kept);
+            }
+        },
+        true);
+}
+
+TEST_CASE("mtp: steps without a guess between those with one leave the heads as a prompt does") {
+    for_some(
+        [](const Model& model, const HeadFile&) {
+            const std::vector<Token> text = long_text(64);
+            Session session = must(Session::create(model, options_of()));
+            must(session.feed(std::span(text).first(5)));
+            for (size_t plain = 1; session.position() < 40; plain = plain % 4 + 1) {
+                const size_t at = size_t(session.position());
+                CAPTURE(at);
+                CHECK(guess(session, text[at]) ==
+                      fresh_guess(model, options_of(), std::span(text).first(at + 1)));
+                // In a step of its kind each, or together; other tokens than the head guessed.
+                if (plain % 2 == 0)
+                    must(session.feed(std::span(text).subspan(at, plain)));
+                else
+                    for (size_t i = 0; i < plain; ++i) must(session.feed(std::span(text).subspan(at + i, 1)));
+            }
+        },
+        true);
 }
 
 TEST_CASE("mtp: a head reads long texts as they come, and guesses behind a rewind to long before") {
@@ -383,13 +422,21 @@ TEST_CASE(
     CHECK(message(Model::inspect(alone.path)).find("holds an MTP head alone, which guesses for a model") !=
           std::string::npos);
     const std::string path = temporary("mtp_refused.gguf");
-    const Gguf hybrid = must(Gguf::open(golden("models/nemotron-h.gguf")));
-    save_with_key(hybrid, "nemotron_h.nextn_predict_layers", 1, path);
-    CHECK(message(Model::inspect(path, 64, ReadHead::required))
-              .find("redline cannot run MTP heads of architecture nemotron_h") != std::string::npos);
-    const Model left = must(Model::inspect(path, 64));
-    CHECK_FALSE(left.offers_head());
-    CAPTURE(left.notes().size());
-    CHECK(left.notes().back() == "the last layer, which predicts further tokens, is left out");
+    const auto refused = [&](const std::string& name, const std::string& arch, const std::string& why) {
+        CAPTURE(name);
+        save_with_key(must(Gguf::open(golden("models/" + name + ".gguf"))), arch + ".nextn_predict_layers", 1,
+                      path);
+        CHECK(message(Model::inspect(path, 64, ReadHead::required)).find(why) != std::string::npos);
+        for (const ReadHead head : {ReadHead::no, ReadHead::if_any}) {
+            const Model left = must(Model::inspect(path, 64, head));
+            CHECK_FALSE(left.offers_head());
+            CHECK_FALSE(left.has_head());
+            REQUIRE(left.notes().size() == 1);
+            CHECK(left.notes()[0] == "the last layer, which predicts further tokens, is left out: " + why);
+        }
+    };
+    refused("granitehybrid", "granitehybrid", "redline cannot run MTP heads of architecture granitehybrid");
+    // A layer like the others is no head.
+    refused("llama3", "llama", "tensor blk.1.nextn.eh_proj.weight is missing");
     std::filesystem::remove(path);
 }
