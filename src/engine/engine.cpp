@@ -53,7 +53,7 @@ bool has_single(const EngineOptions& options) {
 
 // The model whose MTP head guesses for another; null: there is none.
 const Model* head_of(const Model& model, const EngineOptions& options) {
-    if (options.drafts == 0 || !options.placements.empty()) return nullptr;
+    if (options.drafts == 0) return nullptr;
     return options.head ? options.head : model.has_head() ? &model : nullptr;
 }
 
@@ -102,6 +102,17 @@ Result<std::vector<Plan>> engine_plans(const Model& model, const EngineOptions& 
     if (head_of(model, options) != &model) return plans;
     for (Plan& plan : RL_TRY(head_plans(model, options))) plans.push_back(std::move(plan));
     return plans;
+}
+
+Result<Plan> placed_plan(const Model& model, const EngineOptions& options) {
+    return model.plan(1, 1, sizing(RL_TRY(checked(options))));
+}
+
+// The heads of a plan with placements.
+static HeadsBeside heads_beside(const Model& model, const EngineOptions& options) {
+    const Model* head = head_of(model, options);
+    if (!head) return {};
+    return {head, head_count(*head, options), options.sequences};
 }
 
 // The need of another model's heads: its weights, and the scratch of its plans.
@@ -157,8 +168,18 @@ Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& 
 
 Result<std::vector<MemoryNeed>> memory_needs(const Model& model, const EngineOptions& given) {
     const EngineOptions options = RL_TRY(checked(given));
-    return Places::measure(model, sizing(options), options.placements, options.batch, options.outputs,
-                           options.fuse, options.stream_rows > 0);
+    const HeadsBeside heads = heads_beside(model, options);
+    std::vector<MemoryNeed> needs =
+        RL_TRY(Places::measure(model, sizing(options), options.placements, options.batch, options.outputs,
+                               options.fuse, options.stream_rows > 0, heads));
+    if (!heads.model || heads.model == &model) return needs;
+    Backend& last = *with_steps(options.placements).back().backend;
+    const std::vector<Backend*> backends = backends_of(options.placements);
+    MemoryNeed& there = needs[size_t(std::ranges::find(backends, &last) - backends.begin())];
+    const MemoryNeed further = RL_TRY(head_need(model, last, options));
+    there.weights += further.weights;
+    there.scratch += further.scratch;
+    return needs;
 }
 
 Result<uint64_t> largest_context(const Model& model, Backend& backend, EngineOptions options, uint64_t most) {
@@ -225,7 +246,8 @@ Status Engine::load_parts() {
         memory_.scratch += needs[i].scratch;
         memory_.staging += needs[i].staging;
     }
-    places_ = RL_TRY(Places::load(*model_, sizing(options_), options_.placements, options_.progress));
+    places_ = RL_TRY(Places::load(*model_, sizing(options_), options_.placements, options_.progress,
+                                  heads_beside(*model_, options_)));
     stream_watch_ = std::make_shared<StreamWatch>(options_.stream_rows, options_.stream_expected);
     return {};
 }
@@ -272,7 +294,12 @@ bool Engine::mixes() {
 Result<Executable*> Engine::head_executable(size_t which, uint32_t rows) {
     std::unique_ptr<Executable>& slot = rows == 1 ? head_steps_[which].single : head_steps_[which].many;
     if (slot) return slot.get();
-    const Plan plan = RL_TRY(head_plan_of(*model_, options_, which, rows == 1 ? 1 : options_.batch));
+    const uint32_t most = rows == 1 ? 1 : options_.batch;
+    if (places_) {
+        slot = RL_TRY(places_->record_head(which, most, options_.record, options_.fuse));
+        return slot.get();
+    }
+    const Plan plan = RL_TRY(head_plan_of(*model_, options_, which, most));
     BoundPlan bound = RL_TRY(lower(plan, model_->backend(), options_.fuse));
     slot = RL_TRY(model_->backend().record(std::move(bound), head_->weights(), *caches_, options_.record));
     return slot.get();

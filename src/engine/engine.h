@@ -43,6 +43,9 @@ struct EngineOptions {
 // The plans that an engine of these options records: for one row, and for a whole batch.
 Result<std::vector<Plan>> engine_plans(const Model& model, const EngineOptions& options);
 
+// The plan whose steps placements name: for one row, and with no head beside it.
+Result<Plan> placed_plan(const Model& model, const EngineOptions& options);
+
 // The memory that the model and an engine of these options take on a backend, computed by lowering and sizing
 // before anything is loaded.
 Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const EngineOptions& options);

@@ -23,9 +23,10 @@ Engine::~Engine() {
     close();
 }
 
-// Chunks of the same size as without flights, so that results are the same.
+// Chunks of the same size as without flights, so that results are the same. A head reads what each leaves
+// behind before the next begins.
 Result<bool> Engine::flies(const Feed& feed) {
-    if (!places_ || feed.tokens.size() <= options_.batch || options_.batch < 2) return false;
+    if (!places_ || head_ || feed.tokens.size() <= options_.batch || options_.batch < 2) return false;
     const std::lock_guard turn(model_->turns());
     if (!caches_ || feed.sequence->opened_ != opened_) return false;
     RL_TRY(executable(options_.batch));

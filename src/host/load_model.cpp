@@ -59,11 +59,29 @@ static std::vector<std::string> file_notes(const Model& model, const Backend& ba
     return notes;
 }
 
+// True where the model with its head is split as it would be without.
+static Result<bool> splits_alike_with_head(LoadedModel& loaded, const HostOptions& options,
+                                           const SessionOptions& session) {
+    SessionOptions plain = session;
+    plain.drafts = 0;
+    std::vector<std::string> unsaid;
+    const Result<LoadDecision> with = decide_load(loaded, options, session, unsaid);
+    if (!with) return false;
+    const LoadDecision without = RL_TRY(decide_load(loaded, options, plain, unsaid));
+    if (with.value().split.has_value() != without.split.has_value()) return false;
+    return !without.split || with.value().split->counts == without.split->counts;
+}
+
 // A head that was not asked for goes before layers do.
 static Status leave_out_head_without_room(LoadedModel& loaded, const HostOptions& options,
                                           const SessionOptions& session) {
-    if (options.head != ReadHead::if_any || !loaded.model->has_head() || loaded.is_shared()) return {};
+    if (options.head != ReadHead::if_any || !loaded.model->has_head()) return {};
     const DeviceInfo& device = loaded.device.backend->device();
+    if (loaded.is_shared() || asks_split(options, *loaded.model)) {
+        if (RL_TRY(splits_alike_with_head(loaded, options, session))) return {};
+        options.notes->note("the model's MTP head is left out: with it other layers would be on the CPU");
+        return loaded.model->leave_out_head();
+    }
     const MemoryNeed need = RL_TRY(memory_need(*loaded.model, *loaded.device.backend, session));
     if (need.total() <= device.memory.bytes) return {};
     options.notes->note(fmt::format("the model's MTP head is left out: {} are needed with it, {} offers {}",
@@ -82,7 +100,7 @@ Status place_model(LoadedModel& loaded, const HostOptions& options, uint64_t con
         RL_TRY(leave_out_head_without_room(loaded, options, session));
         RL_TRY(plan_load(loaded, options, session));
     }
-    if (options.second_head && !loaded.split) RL_TRY(options.second_head->place(*loaded.device.backend, {}));
+    if (options.second_head) RL_TRY(options.second_head->place(loaded.output_backend(), {}));
     if (!loaded.split) {
         Work loading(*options.notes, "loading");
         RL_TRY(loaded.model->place(*loaded.device.backend,

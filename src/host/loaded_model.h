@@ -79,6 +79,10 @@ struct LoadedModel {
     // These, and the CPU beside them where it is open.
     std::vector<OpenDevice*> places();
     std::vector<const OpenDevice*> places() const;
+    // Where the logits are computed, and MTP heads.
+    Backend& output_backend() const {
+        return split ? *with_steps(split.placements).back().backend : *device.backend;
+    }
     // "cpu", "vulkan", and of several devices "vulkan:1".
     std::string label(const Backend* backend) const;
     // "vulkan", "hip:0, hip:1".

@@ -114,7 +114,9 @@ Result<AssumedCosts> assumed_costs(const Engine& engine, uint32_t drafts) {
         for (const Step& step : plan.steps) all += cost(step.op, plan, {rows, rows, 1}).weight_bytes;
         return double(std::max<uint64_t>(all, 1));
     };
-    const auto* known = dynamic_cast<const RowCosts*>(&model.backend());
+    const std::vector<Placement>& placements = engine.options().placements;
+    const Backend& backend = placements.empty() ? model.backend() : *with_steps(placements).back().backend;
+    const auto* known = dynamic_cast<const RowCosts*>(&backend);
     const double one = bytes(plans.front(), 1);
     for (uint32_t rows = 1; rows <= drafts + 1; ++rows)
         costs.steps.push_back((known ? known->row_cost(rows) : 1.0 + 0.15 * (rows - 1)) *
@@ -125,11 +127,6 @@ Result<AssumedCosts> assumed_costs(const Engine& engine, uint32_t drafts) {
 
 bool looks_up(const SpeculationOptions& options) {
     return options.type == SpeculationType::automatic || options.type == SpeculationType::ngram_simple;
-}
-
-void note_unused_head(const OpenSpeculation& open, const HostOptions& host, const Model& model) {
-    if (!open.head && !model.has_head()) return;
-    host.notes->note("the MTP head is left out: it cannot guess for a model that is split over devices");
 }
 
 // Reads the tokens one by one, since steps of several have to be taken back.
@@ -197,8 +194,6 @@ Status open_speculation(OpenSpeculation& open, const SpeculationOptions& options
     if (looks_up(options)) methods.push_back(std::make_unique<NgramProposer>(kMatch));
     if (session.guesses())
         methods.push_back(std::make_unique<MtpProposer>(session.engine(), session.sequence()));
-    else
-        note_unused_head(open, host, session.model());
     if (open.draft) {
         Result<std::unique_ptr<Engine>> draft = open_draft(options, host, session.context(), *open.draft);
         if (!draft) return of_draft(options, draft.error());
@@ -221,10 +216,7 @@ Result<std::unique_ptr<SharedSpeculation>> open_shared_speculation(OpenSpeculati
         reads_one(std::min(sized.outputs, engine.most_rewound()), options, host))
         return made;
     std::unique_ptr<GroupProposer> model;
-    if (engine.guesses())
-        model = std::make_unique<GroupMtp>(engine);
-    else
-        note_unused_head(open, host, engine.model());
+    if (engine.guesses()) model = std::make_unique<GroupMtp>(engine);
     if (open.draft) {
         Result<std::unique_ptr<Engine>> draft = open_draft(options, host, sized.context, *open.draft);
         if (!draft) return of_draft(options, draft.error());

@@ -48,9 +48,9 @@ Status DeviceRescue::place() {
         for (Placement& placement : loaded_.split.placements)
             if (placement.backend == device->placed) placement.backend = device->backend.get();
     }
+    if (options_.second_head) RL_TRY(options_.second_head->place(loaded_.output_backend(), {}));
     if (loaded_.split) return {};
     Work loading(*options_.notes, "loading");
-    if (options_.second_head) RL_TRY(options_.second_head->place(*loaded_.device.backend, {}));
     return loaded_.model->place(*loaded_.device.backend,
                                 [&](uint64_t done, uint64_t total) { loading.update(done, total); });
 }

@@ -337,7 +337,7 @@ public:
         EngineOptions placed = options_;
         placed.placements = {{where_.devices.front(), 0, 0}};
         placed.batch = 1;
-        const Plan plan = std::move(RL_TRY(engine_plans(model_, placed)).front());
+        const Plan plan = RL_TRY(placed_plan(model_, placed));
         StepPlaces places(plan, model_.config().layers);
         const Together together = places.put_layers(wish_.layers);
         RL_TRY(places.put_experts(wish_.experts));

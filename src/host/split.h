@@ -37,6 +37,8 @@ struct SplitWish {
 struct SplitCounts {
     uint32_t layers = 0, experts = 0, parts = 0;
     std::vector<uint32_t> by_device = {};  // how many each device has a part of
+
+    bool operator==(const SplitCounts&) const = default;
 };
 
 // The rows of activations that go from one backend to another.

@@ -123,11 +123,12 @@ std::vector<Backend*> backends_of(std::span<const Placement> placements) {
 }
 
 Result<Places> Places::empty(const Model& model, const CacheSizing& sizing,
-                             std::span<const Placement> placements) {
+                             std::span<const Placement> placements, const HeadsBeside& heads) {
     Places made(model, sizing);
+    made.heads_ = heads;
     const Plan plan = RL_TRY(model.plan(1, 1, sizing));
-    made.steps_ = plan.steps.size();
     made.cuts_ = RL_TRY(cuts_of(with_steps(placements), plan.steps.size()));
+    made.steps_ = RL_TRY(model.plan(1, 1, sizing, heads.model)).steps.size();
     const std::vector<Backend*> backends = backends_of(placements);
     for (Backend* backend : backends) made.places_.push_back({backend, nullptr});
     for (const Placement& placement : with_steps(placements)) {
@@ -138,13 +139,35 @@ Result<Places> Places::empty(const Model& model, const CacheSizing& sizing,
 }
 
 Result<Plan> Places::file_plan(uint32_t rows, uint32_t outputs) const {
-    Plan plan = RL_TRY(model_->plan(rows, outputs, sizing_));
+    Plan plan = RL_TRY(model_->plan(rows, outputs, sizing_, heads_.model));
     plan.weights.assign(model_->file_weights().begin(), model_->file_weights().end());
     return plan;
 }
 
+Result<PlanPart> Places::head_part(size_t which, uint32_t rows, const PlanPart& last) const {
+    Plan plan =
+        RL_TRY(heads_.model->head_plan(which, rows, std::min(rows, heads_.outputs), sizing_, *model_));
+    const bool same = heads_.model == model_;
+    if (same) plan.weights.assign(model_->file_weights().begin(), model_->file_weights().end());
+    return beside(plan, last, same);
+}
+
 Result<std::vector<PlanPart>> Places::parts(uint32_t rows, uint32_t outputs) const {
-    return cut(RL_TRY(file_plan(rows, outputs)), cuts_, place_of_);
+    const Plan whole = RL_TRY(file_plan(rows, outputs));
+    std::vector<PlanPart> parts = RL_TRY(cut(whole, cuts_, place_of_));
+    const bool same = heads_.model == model_;
+    for (size_t which = 0; which < heads_.count; ++which) {
+        const PlanPart head = RL_TRY(head_part(which, 1, parts.back()));
+        for (size_t i = 0; i < parts.size(); ++i) {
+            if (place_of_[i] != place_of_.back()) continue;
+            parts[i].caches = head.caches;
+            parts[i].plan.caches = head.plan.caches;
+            if (!same) continue;
+            parts[i].weights = head.weights;
+            parts[i].plan.weights = head.plan.weights;
+        }
+    }
+    return parts;
 }
 
 std::vector<Placement> Places::placements() const {
@@ -194,8 +217,9 @@ static Error at_place(const Backend& backend, size_t place, size_t places, Error
 }
 
 Result<Places> Places::load(const Model& model, const CacheSizing& sizing,
-                            std::span<const Placement> placements, const Progress& progress) {
-    Places made = RL_TRY(empty(model, sizing, placements));
+                            std::span<const Placement> placements, const Progress& progress,
+                            const HeadsBeside& heads) {
+    Places made = RL_TRY(empty(model, sizing, placements, heads));
     const std::vector<PlanPart> by_place = made.one_of_each(RL_TRY(made.parts(1, 1)));
     uint64_t all = 0, before = 0;
     for (const PlanPart& part : by_place) all += file_bytes(part);
@@ -214,14 +238,21 @@ Result<Places> Places::load(const Model& model, const CacheSizing& sizing,
 
 Result<std::vector<MemoryNeed>> Places::measure(const Model& model, const CacheSizing& sizing,
                                                 std::span<const Placement> placements, uint32_t rows,
-                                                uint32_t outputs, bool fuse, bool streamed) {
-    const Places made = RL_TRY(empty(model, sizing, placements));
+                                                uint32_t outputs, bool fuse, bool streamed,
+                                                const HeadsBeside& heads) {
+    const Places made = RL_TRY(empty(model, sizing, placements, heads));
     std::vector<std::vector<PlanGroup>> groups(made.places_.size());
     std::vector<PlanPart> parts;
     for (const uint32_t most : {1u, rows}) {
         parts = RL_TRY(made.parts(most, std::min(most, outputs)));
         std::vector<PlanGroup> lowered = RL_TRY(made.lowered(parts, fuse));
         for (size_t i = 0; i < lowered.size(); ++i) groups[i].push_back(std::move(lowered[i]));
+        const size_t last = made.place_of_.back();
+        for (size_t which = 0; heads.model == &model && which < heads.count; ++which) {
+            const PlanPart head = RL_TRY(made.head_part(which, most, parts.back()));
+            groups[last].emplace_back();
+            groups[last].back().push_back(RL_TRY(lower(head.plan, *made.places_[last].backend, fuse)));
+        }
         if (rows == 1) break;
     }
     std::vector<PlanPart> by_place = made.one_of_each(std::move(parts));
@@ -340,7 +371,7 @@ Status Places::reload(std::span<const Placement> placements, const Progress& pro
 
 Result<Pipeline::Part> Places::pipeline_part(const PlanPart& part, std::shared_ptr<Executable> executable,
                                              size_t place) const {
-    const Plan whole = RL_TRY(model_->plan(1, 1, sizing_));
+    const Plan whole = RL_TRY(model_->plan(1, 1, sizing_, heads_.model));
     const auto crossings = [&](const std::vector<Slot>& slots) {
         std::vector<Pipeline::Crossing> all;
         for (const Slot slot : slots) all.push_back({slot, whole.slot(slot).width});
@@ -371,6 +402,15 @@ Result<std::vector<Pipeline::Part>> Places::record_parts(uint32_t rows, uint32_t
         in_order.push_back(RL_TRY(pipeline_part(parts[i], std::move(recorded[place][next[place]++]), place)));
     }
     return in_order;
+}
+
+Result<std::unique_ptr<Executable>> Places::record_head(size_t which, uint32_t rows, Record mode, bool fuse) {
+    const std::vector<PlanPart> parts = RL_TRY(this->parts(1, 1));
+    const PlanPart head = RL_TRY(head_part(which, rows, parts.back()));
+    const Place& place = places_[place_of_.back()];
+    WeightStore& weights = heads_.model == model_ ? *place.weights : heads_.model->weights();
+    return place.backend->record(RL_TRY(lower(head.plan, *place.backend, fuse)), weights, *place.caches,
+                                 mode);
 }
 
 Result<std::unique_ptr<Pipeline>> Places::record(uint32_t rows, uint32_t outputs, Record mode, bool fuse) {

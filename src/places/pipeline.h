@@ -24,6 +24,14 @@ std::span<const Placement> with_steps(std::span<const Placement> placements);
 // The backends of placements, each once, in the order of their first steps.
 std::vector<Backend*> backends_of(std::span<const Placement> placements);
 
+// The MTP heads that run where the last part of a model's plan does: of the same model, whose weights are
+// loaded there, or of another one that is placed there.
+struct HeadsBeside {
+    const Model* model = nullptr;  // null: there are none
+    size_t count = 0;
+    uint32_t outputs = 1;  // of a step of them
+};
+
 // Runs parts one after another; all but the last output the rows of the whole step. Parts of several places
 // can work on several steps at a time.
 class Pipeline : public Executable {
@@ -46,6 +54,7 @@ public:
     std::span<const float> output() const override;
     uint32_t most_best() const override { return parts_.back().executable->most_best(); }
     std::span<const Scored> best() const override;
+    std::span<const float> hidden() const override { return parts_.back().executable->hidden(); }
     bool mixes() const override {
         return std::all_of(parts_.begin(), parts_.end(),
                            [](const Part& part) { return part.executable->mixes(); });
@@ -87,14 +96,17 @@ private:
 // it records.
 class Places {
 public:
-    // `placements` cover all steps of the model's plan, in order. The model need not be placed itself.
+    // `placements` cover all steps of the model's plan, in order; heads add none. The model need not be
+    // placed itself.
     static Result<Places> load(const Model& model, const CacheSizing& sizing,
-                               std::span<const Placement> placements, const Progress& progress = {});
+                               std::span<const Placement> placements, const Progress& progress = {},
+                               const HeadsBeside& heads = {});
     // The memory that load(), make_caches() and record() of steps of 1 and of `rows` rows would take, one
     // entry for each of backends_of(placements).
     static Result<std::vector<MemoryNeed>> measure(const Model& model, const CacheSizing& sizing,
                                                    std::span<const Placement> placements, uint32_t rows,
-                                                   uint32_t outputs, bool fuse, bool streamed = false);
+                                                   uint32_t outputs, bool fuse, bool streamed = false,
+                                                   const HeadsBeside& heads = {});
 
     // The lowered plans for one token, one for each placement that has steps.
     static Result<std::vector<Plan>> lowered_plans(const Model& model, const CacheSizing& sizing,
@@ -109,6 +121,9 @@ public:
     // `watch` decides for each step whether weights are streamed.
     Result<std::unique_ptr<Executable>> record_streamed(uint32_t rows, uint32_t outputs, Record mode,
                                                         std::shared_ptr<StreamWatch> watch, bool fuse = true);
+    // Records steps of a head, likewise.
+    Result<std::unique_ptr<Executable>> record_head(size_t which, uint32_t rows, Record mode,
+                                                    bool fuse = true);
     // True when a device was lost, or has been let go and not come back.
     bool lost() const;
     // Lets go of the lost devices, once the caches and executables are gone. reload() then loads their
@@ -125,10 +140,12 @@ private:
 
     Places(const Model& model, const CacheSizing& sizing) : model_(&model), sizing_(sizing) {}
     static Result<Places> empty(const Model& model, const CacheSizing& sizing,
-                                std::span<const Placement> placements);
+                                std::span<const Placement> placements, const HeadsBeside& heads = {});
     // The whole plan, with weights in the file's formats: each backend decides how it stores them.
     Result<Plan> file_plan(uint32_t rows, uint32_t outputs) const;
+    // With the weights and caches of the heads.
     Result<std::vector<PlanPart>> parts(uint32_t rows, uint32_t outputs) const;
+    Result<PlanPart> head_part(size_t which, uint32_t rows, const PlanPart& last) const;
     Result<std::vector<Pipeline::Part>> record_parts(uint32_t rows, uint32_t outputs, Record mode, bool fuse);
     std::vector<Placement> placements() const;
     size_t place_of(const Backend& backend) const;
@@ -148,6 +165,7 @@ private:
 
     const Model* model_;
     CacheSizing sizing_;
+    HeadsBeside heads_;
     size_t steps_ = 0;  // number of steps of the whole plan
     std::vector<size_t> cuts_;
     std::vector<size_t> place_of_;  // of each part: index into places_

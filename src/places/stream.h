@@ -79,6 +79,7 @@ public:
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override { return executable_->output(); }
+    std::span<const float> hidden() const override { return executable_->hidden(); }
 
 private:
     Status run_on(const StepParams& params, const std::function<Status(Executable&)>& run);
@@ -107,6 +108,7 @@ public:
         return choose(params).run_traced(params, sink);
     }
     std::span<const float> output() const override { return last_->output(); }
+    std::span<const float> hidden() const override { return last_->hidden(); }
     uint32_t most_best() const override { return few_->most_best(); }
     bool mixes() const override { return few_->mixes(); }
     std::span<const Scored> best() const override { return last_->best(); }

@@ -1,5 +1,6 @@
 // MTP heads: their guesses are held to those of their layer as a model for itself, which has for each row a
 // token whose embedding is what eh_proj makes of the row.
+#include "plan/passes/cut.h"
 #include "support/backends.h"
 #include "support/layer_alone.h"
 
@@ -379,6 +380,79 @@ TEST_CASE("mtp: sequences guess together what each guesses alone, and forks go o
         CHECK(guesses[0].tokens == fresh_guess(model, options_of(), std::span(text).first(33)));
         CHECK(!guesses[1].tokens.empty());
     });
+}
+
+namespace {
+
+// The model's steps up to the middle on one backend, the others on the other.
+std::vector<Placement> halves(const Model& model, const EngineOptions& options, Backend& first,
+                              Backend& last) {
+    const Plan plan = must(placed_plan(model, options));
+    const std::vector<Block> all = blocks(plan);
+    const size_t middle = all[all.size() / 2].first;
+    return {{&first, 0, middle}, {&last, middle, plan.steps.size()}};
+}
+
+}  // namespace
+
+TEST_CASE("mtp: heads beside the last part of a model in two guess as those of a whole one") {
+    const auto cpu = redline::test::cpu(1);
+    struct Case {
+        const char* name;
+        HeadForm form;
+    };
+    const Case cases[] = {{"qwen35", {}},       {"step35", {.heads = 3}}, {"llama3", {}},
+                          {"deepseek2-v3", {}}, {"qwen4exp", {}},         {"glm4", {}}};
+    const std::vector<Token> text = long_text(40);
+    for (const auto& backend : session_test_backends())
+        // A GPU's driver compiles for each pair of halves.
+        for (const auto& [name, form] : std::span(cases).first(backend->device().threads > 0 ? 6 : 2)) {
+            if (!runs_on(*backend, name)) continue;
+            INFO(name, " on ", backend->device().name);
+            const HeadFile file(name, form);
+            const auto wanted = [&](const Model& model, size_t end) {
+                return fresh_guess(model, options_of(), std::span(text).first(end));
+            };
+            const Model whole = file.load(*backend);
+            const Model parts = must(Model::inspect(file.path, 64, ReadHead::required));
+            for (const bool cpu_last : {false, true}) {
+                CAPTURE(cpu_last);
+                EngineOptions options = options_of();
+                options.placements = cpu_last ? halves(parts, options, *backend, *cpu)
+                                              : halves(parts, options, *cpu, *backend);
+                Session session = must(Session::create(parts, options));
+                REQUIRE(session.guesses());
+                CHECK(guess_behind(session, std::span(text).first(20), 7) == wanted(whole, 20));
+                must(session.feed_rows(std::span(text).subspan(19, 4), 0));
+                session.rewind(21);
+                CHECK(guess(session, text[21]) == wanted(whole, 22));
+                uint64_t all = 0;
+                for (const MemoryNeed& need : must(memory_needs(parts, options))) all += need.total();
+                options.drafts = 0;
+                for (const MemoryNeed& need : must(memory_needs(parts, options))) all -= need.total();
+                CHECK(all > 0);
+                CHECK(all < 1u << 30);
+            }
+        }
+}
+
+TEST_CASE("mtp: a head of a second file guesses for a model in two") {
+    const auto first = redline::test::cpu(1), last = redline::test::cpu(1);
+    const HeadFile file("llama3"), second("llama3", true);
+    const Model head = second.load(*last);
+    const Model whole = file.load(*last), parts = must(Model::inspect(golden("models/llama3.gguf"), 64));
+    const std::vector<Token> text = long_text(40);
+    EngineOptions options = options_of();
+    options.head = &head;
+    options.placements = halves(parts, options, *first, *last);
+    CHECK(fresh_guess(parts, options, std::span(text).first(20)) ==
+          fresh_guess(whole, options_of(), std::span(text).first(20)));
+    const std::vector<MemoryNeed> with = must(memory_needs(parts, options));
+    options.head = nullptr;
+    const std::vector<MemoryNeed> without = must(memory_needs(parts, options));
+    CHECK(with[0].total() == without[0].total());
+    CHECK(with[1].weights > without[1].weights);
+    CHECK(with[1].cache > without[1].cache);
 }
 
 TEST_CASE("mtp: a head in a second file guesses as one in the model's file, and both are planned for") {

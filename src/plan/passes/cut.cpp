@@ -24,7 +24,8 @@ std::vector<std::vector<Slot>> crossing_slots(const Plan& plan) {
             written[size_t(slot.index)] = std::min(written[size_t(slot.index)], i);
     }
     std::set<int32_t> read;
-    if (plan.output) read.insert(plan.output.index);
+    for (const Slot left : {plan.output, plan.hidden})
+        if (left) read.insert(left.index);
     std::vector<std::vector<Slot>> all(end + 1);
     for (size_t i = end;; --i) {
         for (const int32_t slot : read)
@@ -84,6 +85,12 @@ Flow flow_of(const Plan& plan, const std::vector<size_t>& ends) {
             }
             for (const Slot slot : used.writes) writer[size_t(slot.index)] = part;
         }
+    // The host reads hidden rows of the last part, whoever wrote them.
+    const size_t hidden_from = plan.hidden ? writer[size_t(plan.hidden.index)] : parts;
+    if (hidden_from < parts - 1) {
+        takes.back().insert(plan.hidden.index);
+        leaves[hidden_from].insert(plan.hidden.index);
+    }
     for (size_t part = 0; part < parts; ++part) {
         for (const int32_t slot : takes[part]) flow.takes[part].push_back({slot});
         for (const int32_t slot : leaves[part]) flow.leaves[part].push_back({slot});
@@ -186,7 +193,11 @@ Plan part_of(const Plan& whole, size_t first, size_t last, std::vector<Slot> tak
         plan.steps.push_back({mover.moved(whole.steps[i].op), whole.steps[i].layer});
     for (const Step& step : plan.steps)
         if (const auto* lookup = std::get_if<Lookup>(&step.op)) plan.lookup = lookup->y;
-    if (last == whole.steps.size()) leaves = {whole.output};
+    if (last == whole.steps.size()) {
+        leaves = {whole.output};
+        plan.hidden = whole.hidden;
+        mover.renumber(plan.hidden);
+    }
     for (Slot& slot : leaves) mover.renumber(slot);
     plan.output = mover.side_by_side(leaves);
     copy_between(plan, plan.output, leaves, false, whole.steps[last - 1].layer);
@@ -274,6 +285,17 @@ Result<std::vector<PlanPart>> cut(const Plan& plan, const std::vector<size_t>& b
         parts.push_back(with_shared(std::move(plans[i]), shared[places[i]], std::move(flow.takes[i]),
                                     std::move(flow.leaves[i])));
     return parts;
+}
+
+PlanPart beside(const Plan& plan, const PlanPart& place, bool same_weights) {
+    Shared shared{place.weights, place.plan.weights, place.caches, place.plan.caches};
+    if (!same_weights) {
+        shared.weights.clear();
+        shared.weight_infos = plan.weights;
+        for (size_t i = 0; i < plan.weights.size(); ++i) shared.weights.push_back({int32_t(i)});
+    }
+    Plan part = part_of(plan, 0, plan.steps.size(), {}, {}, shared);
+    return with_shared(std::move(part), shared, {}, {});
 }
 
 std::vector<Block> blocks(const Plan& plan, const std::vector<size_t>& also) {

@@ -28,6 +28,11 @@ struct PlanPart {
 Result<std::vector<PlanPart>> cut(const Plan& plan, const std::vector<size_t>& before,
                                   std::vector<size_t> places = {});
 
+// A whole plan as a further part at the place of another one, whose weights and caches come first; it names
+// caches as the plan does that this was cut from. `same_weights`: and weights; else those of all parts stay
+// as they are in `plan`.
+PlanPart beside(const Plan& plan, const PlanPart& place, bool same_weights);
+
 // Steps [first, last) between cuts that few slots cross: cuts between layers, and cuts that one slot crosses
 // or the same slots as between all layers. An attention is such a block, and a feed-forward.
 struct Block {
