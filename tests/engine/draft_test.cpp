@@ -8,10 +8,10 @@ using namespace redline::test;
 
 namespace {
 
-// Without windows and states, with windows, with each kind of state.
-constexpr const char* kModels[] = {"llama3",    "gemma3",        "gpt-oss",  "lfm2",
-                                   "qwen35",    "qwen3next",     "mamba2",   "nemotron-h",
-                                   "falcon-h1", "granitehybrid", "qwen4exp", "deepseek4"};
+// Without windows and states, with windows, with latents, with each kind of state.
+constexpr const char* kModels[] = {"llama3",        "gemma3",    "gpt-oss",  "deepseek2-v3", "lfm2",
+                                   "qwen35",        "qwen3next", "mamba2",   "nemotron-h",   "falcon-h1",
+                                   "granitehybrid", "qwen4exp",  "deepseek4"};
 constexpr uint32_t kDrafts = 8;
 constexpr size_t kRead = 13;  // tokens before a round
 
@@ -83,6 +83,32 @@ TEST_CASE("drafts: a round of any length is taken back to any of its tokens, as 
                     CHECK(relative_error(after[0], alone(model, std::span(text).first(kRead + right + 1))) <
                           bound);
             }
+    });
+}
+
+TEST_CASE("drafts: at every position any number of rows is taken back") {
+    for_models([](const Model& model, double bound) {
+        const std::vector<Token> text = text_of(64);
+        std::vector<std::vector<float>> plain;
+        Session one_by_one = must(Session::create(model, options_of(1)));
+        for (size_t i = 0; i < 56; ++i) {
+            must(one_by_one.feed(std::span(text).subspan(i, 1)));
+            plain.push_back(copy(one_by_one.logits()));
+        }
+        for (size_t taken = 1; taken <= kDrafts; ++taken) {
+            CAPTURE(taken);
+            Session session = must(Session::create(model, options_of(1)));
+            must(session.feed(std::span(text).first(1)));
+            size_t wrong = 0;
+            while (session.position() < plain.size() - 1 - kDrafts) {
+                const size_t at = size_t(session.position());
+                must(session.feed_rows(round_of(text, at, 1 + taken, 1, 3), 0));
+                session.choose_row(0);
+                wrong += relative_error(session.logits(), plain[at]) < bound ? 0 : 1;
+                if (session.rewind(at + 1) != at + 1) ++wrong;
+            }
+            CHECK(wrong == 0);
+        }
     });
 }
 
