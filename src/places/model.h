@@ -79,6 +79,7 @@ public:
     bool offers_head() const { return offered_heads_ > 0; }
     // How many it was read with.
     size_t heads() const { return heads_.size(); }
+    const Config& head_config(size_t which) const { return *heads_[which]; }
     bool has_head() const { return !heads_.empty(); }
     // Forgets the heads; before place(), of a model that is more than these.
     Status leave_out_head();

@@ -53,6 +53,17 @@ TEST_CASE("demo head: bench --spec counts three tokens of a step") {
 TEST_CASE("demo head: info names it, and nothing is to be known about the file") {
     const Outcome said = redline_({"info", "--device", "cpu"});
     CHECK(has(said.out, "--spec-type draft-mtp"));
+    CHECK(has(said.out, "guesses up to 8 tokens in turn"));
+    CHECK(has(said.out, "beside the model"));
     CHECK_FALSE(has(said.out, "left out"));
+    const Json all = parse_json(redline_({"info", "--device", "cpu", "--json"}).out);
+    CHECK(all["mtp_head"] == true);
+    CHECK(all["mtp"]["heads"] == 1);
+    CHECK(all["mtp"]["layers"] == 1);
+    CHECK(all["mtp"]["draft_n"] == 8);
+    CHECK(all["mtp"]["weights"] > 0);
+    CHECK(all["mtp"]["cache"] > 0);
+    // Weights of the head alone: the embedding and the output are the model's.
+    CHECK(all["mtp"]["weights"].get<uint64_t>() * 3 < all["memory"]["weights"].get<uint64_t>());
     CHECK_FALSE(has(redline_({"run", "hi", "-n", "1", "--device", "cpu"}).err, "something to know"));
 }

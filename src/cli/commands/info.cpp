@@ -9,6 +9,7 @@
 #include "host/load_model.h"
 #include "host/model_facts.h"
 #include "host/open_device.h"
+#include "host/open_speculation.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "text/chat/chat_template.h"
@@ -232,6 +233,28 @@ Json devices_json(LoadedModel& loaded, const ModelOptions& options, uint64_t con
     return list;
 }
 
+// The MTP heads of a file, and what they take of the device that is open beside the model.
+Result<Json> heads_json(const LoadedModel& loaded, const ModelOptions& options, uint64_t context) {
+    const Model with = RL_TRY(Model::inspect(options.model, context, ReadHead::required));
+    SessionOptions session = session_options(options, loaded.device.backend->device(), context);
+    session.drafts = SpeculationOptions{.type = SpeculationType::automatic}.drafts(with);
+    if (with.heads() > 1) session.drafts = std::min(session.drafts, uint32_t(with.heads()));
+    const Backend& backend = *loaded.device.backend;
+    const MemoryNeed both = RL_TRY(memory_need(with, *loaded.device.backend, session)),
+                     model = RL_TRY(memory_need(*loaded.model, *loaded.device.backend, session));
+    const std::vector<Plan> plans = RL_TRY(engine_plans(with, session)),
+                            plain = RL_TRY(engine_plans(*loaded.model, session));
+    const Config& first = with.head_config(0);
+    return Json{{"heads", with.heads()},
+                {"first_layer", first.first_layer},
+                {"layers", with.head_config(with.heads() - 1).layers - first.first_layer},
+                {"experts", first.has_experts(first.first_layer)},
+                {"draft_n", session.drafts},
+                {"weights", with.weight_bytes(backend) - loaded.model->weight_bytes(backend)},
+                {"cache", cache_bytes(plans[0].caches) - cache_bytes(plain[0].caches)},
+                {"scratch", both.scratch - std::min(both.scratch, model.scratch)}};
+}
+
 // By what a conversation is written: the file's template, or a built-in format.
 void add_chat(const Metadata& metadata, const Tokenizer& tokenizer, Json& all) {
     const Result<std::optional<ChatTemplate>> parsed = ChatTemplate::of(metadata);
@@ -270,6 +293,7 @@ Result<Json> gather(const InfoOptions& info) {
         const uint64_t context = chosen ? chosen.value() : m.config().train_context;
         all["memory"] = RL_TRY(memory_json(loaded, info.model, context));
         all["memory"]["device"] = loaded.labels();
+        if (m.offers_head()) all["mtp"] = RL_TRY(heads_json(loaded, info.model, context));
         if (info.plan) all["plan"] = RL_TRY(plan_json(loaded, info.model, context));
         if (info.model.device.empty() && !loaded.is_shared())
             all["devices"] = devices_json(loaded, info.model, context);
@@ -347,8 +371,19 @@ std::string shape_text(const Json& all) {
         shape += fmt::format("feed-forward {}", number(s["ffn_width"]));
     std::string out = line("shape", shape);
     out += line("context", fmt::format("trained for {} tokens", number(s["trained_context"])));
-    if (all["mtp_head"] == true)
-        out += line("MTP head", "guesses further tokens, where it has room (--spec-type draft-mtp)");
+    if (all.contains("mtp")) {
+        const Json& mtp = all["mtp"];
+        const uint64_t layer = mtp["first_layer"], layers = mtp["layers"];
+        const std::string which = layers > 1 ? fmt::format("layers {} to {}", layer, layer + layers - 1)
+                                             : fmt::format("layer {}", layer);
+        out += line("MTP head", fmt::format("{}, {}: guesses up to {} token{} in turn{}, where it has room "
+                                            "(--spec-type draft-mtp)",
+                                            which, mtp["experts"].get<bool>() ? "with experts" : "dense",
+                                            number(mtp["draft_n"]), mtp["draft_n"] == 1 ? "" : "s",
+                                            mtp["heads"] > 1 ? ", each of its heads one" : ""));
+        out += line("", fmt::format("takes weights {}, cache {}, scratch {} beside the model",
+                                    bytes(mtp["weights"]), bytes(mtp["cache"]), bytes(mtp["scratch"])));
+    }
     for (const Json& each : all["notes"]) out += line("", "note: " + shown(each));
     return out;
 }
