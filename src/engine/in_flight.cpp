@@ -23,10 +23,9 @@ Engine::~Engine() {
     close();
 }
 
-// Chunks of the same size as without flights, so that results are the same. A head reads what each leaves
-// behind before the next begins.
+// Chunks of the same size as without flights, so that results are the same.
 Result<bool> Engine::flies(const Feed& feed) {
-    if (!places_ || head_ || feed.tokens.size() <= options_.batch || options_.batch < 2) return false;
+    if (!places_ || feed.tokens.size() <= options_.batch || options_.batch < 2) return false;
     const std::lock_guard turn(model_->turns());
     if (!caches_ || feed.sequence->opened_ != opened_) return false;
     RL_TRY(executable(options_.batch));
@@ -81,20 +80,40 @@ void Engine::take_back_begun() {
     }
 }
 
+namespace {
+
+// Chunks that fly before a head reads what they have left, for which none may be in flight.
+constexpr size_t kBeforeHead = 8;
+
+}  // namespace
+
 // A last token alone is left to step(), which has other kernels for it; and all of them, where none fly.
 Status Engine::feed_in_flight(const Feed& feed, const std::atomic<bool>* cancel) {
     if (!RL_TRY(flies(feed))) return {};
     const std::lock_guard turn(model_->turns());
     std::span<const Token> rest = feed.tokens;
+    std::vector<float> hidden;  // rows of the tokens before the rest that no head has read
     Status status;
-    const auto goes_on = [&] { return status && rest.size() > 1; };
+    const auto goes_on = [&] {
+        const uint64_t unread = head_ ? hidden.size() / head_width() : 0;
+        return status && rest.size() > 1 &&
+               unread + begun_.size() * options_.batch < kBeforeHead * options_.batch;
+    };
     while (goes_on() || !begun_.empty()) {
         while (goes_on() && begun_.size() < pipeline_->places()) {
             const Feed chunk{feed.sequence, rest.first(std::min<size_t>(rest.size(), options_.batch))};
             status = begin(chunk, {.cancel = cancel});
             if (status) rest = rest.subspan(chunk.tokens.size());
         }
-        if (!begun_.empty()) RL_TRY(finish());
+        if (begun_.empty()) continue;
+        RL_TRY(finish());
+        if (!head_) continue;
+        hidden.insert(hidden.end(), pipeline_->hidden().begin(), pipeline_->hidden().end());
+        if (!begun_.empty()) continue;
+        const size_t count = hidden.size() / head_width();
+        const Feed read{feed.sequence, feed.tokens.first(feed.tokens.size() - rest.size()).last(count)};
+        RL_TRY(keep_hidden({&read, 1}, hidden, cancel));
+        hidden.clear();
     }
     return status;
 }

@@ -57,6 +57,7 @@ Status Pipeline::Flights::run_part(Flight& flight, size_t part) const {
         } else {
             flight.output.assign(executable.output().begin(), executable.output().end());
             flight.best.assign(executable.best().begin(), executable.best().end());
+            flight.hidden.assign(executable.hidden().begin(), executable.hidden().end());
         }
     } catch (const std::bad_alloc&) {  // an exception that left the thread would end the program
         return error("not enough memory to pass activations on");
@@ -159,6 +160,10 @@ std::span<const float> Pipeline::output() const {
 
 std::span<const Scored> Pipeline::best() const {
     return flew_ ? flights_->best() : parts_.back().executable->best();
+}
+
+std::span<const float> Pipeline::hidden() const {
+    return flew_ ? flights_->hidden() : parts_.back().executable->hidden();
 }
 
 }  // namespace redline

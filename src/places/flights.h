@@ -23,6 +23,7 @@ public:
     // Those of the step that was finished last.
     std::span<const float> output() const { return last_ ? last_->output : std::span<const float>(); }
     std::span<const Scored> best() const { return last_ ? last_->best : std::span<const Scored>(); }
+    std::span<const float> hidden() const { return last_ ? last_->hidden : std::span<const float>(); }
 
 private:
     struct Flight {
@@ -32,6 +33,7 @@ private:
         Rows rows = {};
         std::vector<float> output = {};
         std::vector<Scored> best = {};
+        std::vector<float> hidden = {};
         Status status = {};
         bool over = false;
     };

@@ -54,7 +54,7 @@ public:
     std::span<const float> output() const override;
     uint32_t most_best() const override { return parts_.back().executable->most_best(); }
     std::span<const Scored> best() const override;
-    std::span<const float> hidden() const override { return parts_.back().executable->hidden(); }
+    std::span<const float> hidden() const override;
     bool mixes() const override {
         return std::all_of(parts_.begin(), parts_.end(),
                            [](const Part& part) { return part.executable->mixes(); });
@@ -64,8 +64,8 @@ public:
     size_t places() const { return places_; }
     // Begins a step that needs no output of those in flight. What `params` names stays until it is finished.
     Status begin(const StepParams& params);
-    // Waits for the first step in flight, whose output() and best() stay until the next call. After an error
-    // no step is in flight any more.
+    // Waits for the first step in flight, whose output(), best() and hidden() stay until the next call. After
+    // an error no step is in flight any more.
     Status finish();
 
 private:

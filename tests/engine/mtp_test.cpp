@@ -11,12 +11,12 @@ using namespace redline::test;
 
 namespace {
 
-constexpr const char* kModels[] = {"llama3",         "llama-tied",       "qwen3",           "mixtral",
-                                   "glm4",           "glm4moe",          "glm4moelite",     "qwen35",
-                                   "qwen35moe",      "qwen3next",        "qwen3next-fused", "deepseek2-v2",
-                                   "deepseek2-v3",   "step35",           "bailingmoe2",     "dots1",
-                                   "exaone4",        "exaone4-small",    "cohere2moe",      "nemotron-h",
-                                   "nemotron-h-moe", "nemotron-h-latent"};
+constexpr const char* kModels[] = {
+    "llama3",          "llama-tied",        "qwen3",         "mixtral",    "glm4",
+    "glm4moe",         "glm4moelite",       "qwen35",        "qwen35moe",  "qwen3next",
+    "qwen3next-fused", "deepseek2-v2",      "deepseek2-v3",  "step35",     "bailingmoe2",
+    "dots1",           "exaone4",           "exaone4-small", "cohere2moe", "nemotron-h",
+    "nemotron-h-moe",  "nemotron-h-latent", "step35:0",      "glm4moe:0"};
 
 constexpr uint32_t kDrafts = 4;
 
@@ -44,7 +44,7 @@ std::vector<Token> guess_behind(Session& session, std::span<const Token> text, s
 void for_models(const std::function<void(Backend&, const std::string&)>& test) {
     for (const auto& backend : session_test_backends())
         for (const std::string name : kModels) {
-            if (!runs_on(*backend, name)) continue;
+            if (!runs_on(*backend, tiny_name(name))) continue;
             INFO(name, " on ", backend->device().name);
             test(*backend, name);
         }
@@ -63,7 +63,7 @@ TEST_CASE(
         LayerAlone alone(name, backend);
         std::vector<Token> wanted;
         {
-            const Model plain = tiny(backend, name);
+            const Model plain = tiny(backend, tiny_name(name));
             Session session = must(Session::create(plain, {64, 16, 1, CacheType::f32}));
             std::pair<std::vector<float>, std::vector<float>> last;
             for (size_t i = 0; i + 1 < text.size(); ++i)
@@ -286,25 +286,27 @@ TEST_CASE("mtp: steps without a guess between those with one leave the heads as 
 }
 
 TEST_CASE("mtp: a head reads long texts as they come, and guesses behind a rewind to long before") {
-    for_some([](const Model& model, const HeadFile&) {
-        EngineOptions options = options_of();
-        options.context = 400;
-        const std::vector<Token> text = long_text(300);
-        Session session = must(Session::create(model, options));
-        const std::vector<Token> wanted = fresh_guess(model, options, text);
-        for (const size_t chunk : {16u, 5u}) {
+    for_some(
+        [](const Model& model, const HeadFile&) {
+            EngineOptions options = options_of();
+            options.context = 400;
+            const std::vector<Token> text = long_text(300);
+            Session session = must(Session::create(model, options));
+            const std::vector<Token> wanted = fresh_guess(model, options, text);
+            for (const size_t chunk : {16u, 5u}) {
+                session.rewind(0);
+                CHECK(guess_behind(session, text, chunk) == wanted);
+            }
+            session.rewind(180);  // further back than hidden rows are kept
+            CHECK(guess_behind(session, text, 16).size() == wanted.size());
             session.rewind(0);
-            CHECK(guess_behind(session, text, chunk) == wanted);
-        }
-        session.rewind(180);  // further back than hidden rows are kept
-        CHECK(guess_behind(session, text, 16).size() == wanted.size());
-        session.rewind(0);
-        CHECK(guess_behind(session, std::span(text).first(100), 16) ==
-              fresh_guess(model, options, std::span(text).first(100)));
-        // The token beside the last hidden row was another one.
-        guess(session, text[120]);
-        CHECK(guess_behind(session, text, 7) == wanted);
-    });
+            CHECK(guess_behind(session, std::span(text).first(100), 16) ==
+                  fresh_guess(model, options, std::span(text).first(100)));
+            // The token beside the last hidden row was another one.
+            guess(session, text[120]);
+            CHECK(guess_behind(session, text, 7) == wanted);
+        },
+        true);
 }
 
 TEST_CASE(
@@ -382,6 +384,18 @@ TEST_CASE("mtp: sequences guess together what each guesses alone, and forks go o
     });
 }
 
+TEST_CASE("mtp: lists by layer may lack the layers that predict") {
+    for (const auto& backend : session_test_backends())
+        for (const char* name : {"step35", "exaone4", "nemotron-h-moe", "qwen4exp"}) {
+            if (!runs_on(*backend, name)) continue;
+            INFO(name, " on ", backend->device().name);
+            const HeadFile full(name), shorter(name, HeadForm{.short_lists = true});
+            const Model model = full.load(*backend), other = shorter.load(*backend);
+            const std::vector<Token> text = long_text(20);
+            CHECK(fresh_guess(other, options_of(), text) == fresh_guess(model, options_of(), text));
+        }
+}
+
 namespace {
 
 // The model's steps up to the middle on one backend, the others on the other.
@@ -423,6 +437,7 @@ TEST_CASE("mtp: heads beside the last part of a model in two guess as those of a
                 Session session = must(Session::create(parts, options));
                 REQUIRE(session.guesses());
                 CHECK(guess_behind(session, std::span(text).first(20), 7) == wanted(whole, 20));
+                CHECK(fresh_guess(parts, options, text) == wanted(whole, text.size()));  // in flight
                 must(session.feed_rows(std::span(text).subspan(19, 4), 0));
                 session.rewind(21);
                 CHECK(guess(session, text[21]) == wanted(whole, 22));
@@ -448,6 +463,14 @@ TEST_CASE("mtp: a head of a second file guesses for a model in two") {
     CHECK(fresh_guess(parts, options, std::span(text).first(20)) ==
           fresh_guess(whole, options_of(), std::span(text).first(20)));
     const std::vector<MemoryNeed> with = must(memory_needs(parts, options));
+    // Here so many chunks of a prompt fly that the head reads in between.
+    const std::vector<Token> longer = long_text(300);
+    EngineOptions large = options_of();
+    large.context = 400;
+    const std::vector<Token> wanted = fresh_guess(whole, large, longer);
+    large.head = &head;
+    large.placements = options.placements;
+    CHECK(fresh_guess(parts, large, longer) == wanted);
     options.head = nullptr;
     const std::vector<MemoryNeed> without = must(memory_needs(parts, options));
     CHECK(with[0].total() == without[0].total());
@@ -510,6 +533,18 @@ TEST_CASE(
         }
     };
     refused("granitehybrid", "granitehybrid", "redline cannot run MTP heads of architecture granitehybrid");
+    // A layer that is not there, as its tensors are in another file.
+    const HeadFile head("llama3");
+    save_changed(
+        must(Gguf::open(head.path)),
+        [](std::vector<TensorData>& all) {
+            std::erase_if(all, [](const TensorData& one) { return one.tensor.name.starts_with("blk.2."); });
+        },
+        {}, path);
+    CHECK(message(Model::inspect(path, 64, ReadHead::required)).find("this file has no MTP head") !=
+          std::string::npos);
+    CHECK_FALSE(must(Model::inspect(path, 64, ReadHead::if_any)).has_head());
+    CHECK(must(Model::inspect(path, 64, ReadHead::if_any)).notes().empty());
     // A layer like the others is no head.
     refused("llama3", "llama", "tensor blk.1.nextn.eh_proj.weight is missing");
     std::filesystem::remove(path);

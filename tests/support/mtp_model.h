@@ -36,14 +36,22 @@ struct MtpPart {
     std::string norm = "attn_norm", named = "attn_norm";
 };
 
+// "step35:0" is step35 with a head like its layer 0.
+inline std::string tiny_name(const std::string& name) {
+    return name.substr(0, name.find(':'));
+}
+
 struct MtpSource {
     explicit MtpSource(const std::string& name)
-        : model(must(Model::inspect(golden("models/" + name + ".gguf"), 64))), config(model.config()) {
+        : model(must(Model::inspect(golden("models/" + tiny_name(name) + ".gguf"), 64))),
+          config(model.config()) {
         layers = config.layers;
         all_layers = layers + config.unused_layers;
         layer = layers - 1;
         while (layer > 0 && (config.is_recurrent(layer) || !has(layer, "attn_output"))) --layer;
         if (config.arch == "deepseek4") layer = layers - 1;  // whose attention has another output
+        if (const size_t at = name.find(':'); at != std::string::npos)
+            layer = uint32_t(std::stoul(name.substr(at + 1)));
         parts = {{layer}};
         if (config.arch.starts_with("nemotron_h")) {
             uint32_t ffn = layers - 1;
@@ -94,6 +102,7 @@ inline std::vector<MetadataEntry> entries_of(const MtpSource& source, const std:
 // The head's weights that are not the layer's.
 struct MtpEnds {
     uint32_t dim, streams;
+    std::string norm_name = "nextn.shared_head_norm";  // Ling's files have another
     std::vector<float> eh_proj, enorm, hnorm, norm;
     // In qwen4exp and deepseek4 the mix of the streams before the output, by its parts.
     struct Mix {
@@ -107,6 +116,7 @@ struct MtpEnds {
     explicit MtpEnds(const MtpSource& source, uint32_t number = 0, bool apart = false)
         : dim(source.config.dim),
           streams(source.config.arch == "qwen4exp" ? source.config.hidden_streams : 1) {
+        if (source.config.arch == "bailingmoe2") norm_name = "layer_output_norm";
         std::mt19937 random(5 + number);
         std::normal_distribution<float> normal;
         const float size = 1.0f / std::sqrt(2.0f * float(dim));
@@ -146,19 +156,21 @@ struct MtpEnds {
         }
         all.push_back(float_tensor(to + "enorm.weight", {dim}, enorm));
         all.push_back(float_tensor(to + "hnorm.weight", {hnorm.size()}, hnorm));
-        if (!wide || streams == 1) all.push_back(float_tensor(to + "shared_head_norm.weight", {dim}, norm));
+        if (!wide || streams == 1) all.push_back(float_tensor(before + norm_name + ".weight", {dim}, norm));
         for (const Mix& one : mix)
             all.push_back(float_tensor(to + "hc_head_" + one.name + ".weight", one.dims, one.values));
     }
 };
 
 // Which copy: heads alone, without the other layers; how many; for nemotron_h two layers for a head; where
-// there are streams, with different norms, or in deepseek4 with two matrices.
+// there are streams, with different norms, or in deepseek4 with two matrices; and with lists by layer that
+// have the model's layers alone.
 struct HeadForm {
     bool alone = false;
     uint32_t heads = 1;
     bool two_layers = false;
     bool apart = false;
+    bool short_lists = false;
 };
 
 inline void save_with_head(const std::string& name, const std::string& path, const HeadForm& form = {}) {
@@ -166,8 +178,14 @@ inline void save_with_head(const std::string& name, const std::string& path, con
     const uint32_t further = form.heads * (form.two_layers ? 2 : 1);
     std::vector<uint32_t> layers(source.layers);
     for (uint32_t i = 0; i < source.layers; ++i) layers[i] = i;
+    const std::vector<uint32_t> trunk = layers;
     layers.insert(layers.end(), further, source.layer);
-    const std::vector<MetadataEntry> entries = entries_of(source, layers, further);
+    std::vector<MetadataEntry> entries = entries_of(source, layers, further);
+    if (form.short_lists) {
+        const std::vector<MetadataEntry> numbers(entries.begin(), entries.begin() + 2);
+        entries = entries_of(source, trunk, further);
+        std::ranges::copy(numbers, entries.begin());
+    }
     const auto change = [&](std::vector<TensorData>& all) {
         for (uint32_t i = source.layers; i < source.all_layers; ++i)
             std::erase_if(
@@ -204,8 +222,8 @@ inline void save_with_head(const std::string& name, const std::string& path, con
 struct HeadFile {
     explicit HeadFile(const std::string& name, bool alone = false) : HeadFile(name, HeadForm{alone}) {}
     HeadFile(const std::string& name, const HeadForm& form)
-        : path(temporary(fmt::format("mtp_{}_{}_{}_{}_{}.gguf", name, int(form.alone), form.heads,
-                                     int(form.two_layers), int(form.apart)))) {
+        : path(temporary(fmt::format("mtp_{}_{}_{}_{}_{}_{}.gguf", name, int(form.alone), form.heads,
+                                     int(form.two_layers), int(form.apart), int(form.short_lists)))) {
         save_with_head(name, path, form);
     }
     ~HeadFile() { std::filesystem::remove(path); }
