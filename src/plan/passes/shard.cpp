@@ -1,0 +1,413 @@
+#include "plan/passes/shard.h"
+
+#include <algorithm>
+
+namespace redline {
+
+static uint64_t count_of(const Runs& runs, uint64_t whole) {
+    return runs.empty() ? whole : length_of(runs);
+}
+
+Shape WeightSlice::shape(const Shape& whole) const {
+    return {count_of(matrices, whole.count), count_of(rows, whole.rows), count_of(cols, whole.cols)};
+}
+
+namespace {
+
+// Writes the plan of a rank, step by step.
+class RankWriter {
+public:
+    RankWriter(const Plan& whole, const Axes& axes, size_t rank) : whole_(whole), axes_(axes), rank_(rank) {
+        Plan& plan = out_.plan;
+        plan = whole;
+        plan.steps.clear();
+        plan.weights.clear();
+        out_.caches.resize(whole.caches.size());
+        for (size_t i = 0; i < plan.slots.size(); ++i)
+            plan.slots[i].width = uint32_t(axes.width_of(whole, {int32_t(i)}, rank));
+        const uint64_t outputs = whole.slot(whole.output).width;
+        out_.outputs = {0, outputs};
+        if (!axes.cuts(whole.output)) return;
+        const Runs mine = axes.runs_of(whole.output, rank);
+        out_.outputs = mine.empty() ? Run{} : mine[0];
+    }
+
+    RankPlan write() && {
+        for (const Step& step : whole_.steps) {
+            layer_ = step.layer;
+            std::visit([this](const auto& op) { add(op); }, step.op);
+        }
+        return std::move(out_);
+    }
+
+private:
+    bool cuts(Slot slot) const { return slot && axes_.cuts(slot); }
+    bool has(Slot slot) const { return out_.plan.slot(slot).width > 0; }
+    Runs runs(Slot slot) const { return axes_.runs_of(slot, rank_); }
+    uint64_t width(Slot slot) const { return out_.plan.slot(slot).width; }
+    // How many of `all` things that the units of an axis have together are this rank's.
+    uint32_t part(uint32_t all, Slot of) const {
+        const Axis& axis = axes_.axis_of(of);
+        return uint32_t(all / axis.units * axis.of(rank_).count);
+    }
+    bool is_pending(Slot slot) const { return std::ranges::count(pending_, slot) > 0; }
+
+    void push(Op op) { out_.plan.steps.push_back({std::move(op), layer_}); }
+
+    // ---- Weights and caches.
+    Weight slice(WeightSlice wanted) {
+        const auto found = std::ranges::find(out_.weights, wanted);
+        const Weight index{int32_t(found - out_.weights.begin())};
+        if (found != out_.weights.end()) return index;
+        WeightInfo info = whole_.weight(wanted.of);
+        info.tensor.shape = wanted.shape(info.tensor.shape);
+        out_.plan.weights.push_back(std::move(info));
+        out_.weights.push_back(std::move(wanted));
+        return index;
+    }
+    Weight all(Weight w) { return w ? slice({w}) : w; }
+    // A run of everything is none, so that a rank that has everything has the whole weight.
+    static Runs normal(Runs runs, uint64_t whole) {
+        return runs.size() == 1 && runs[0] == Run{0, whole} ? Runs() : runs;
+    }
+    Weight rows_of(Weight w, Runs rows) {
+        return slice({w, {}, normal(std::move(rows), whole_.weight(w).tensor.shape.rows), {}});
+    }
+    Weight cols_of(Weight w, Runs cols) {
+        return slice({w, {}, {}, normal(std::move(cols), whole_.weight(w).tensor.shape.cols)});
+    }
+    Weight elements_of(Weight w, Runs elements) {
+        return w ? slice({w, {}, {}, normal(std::move(elements), whole_.weight(w).tensor.shape.elements())})
+                 : w;
+    }
+    // Elements of a vector that has `each` for each element of a slot's rows.
+    Weight elements_of(Weight w, Slot like, uint64_t each) {
+        Runs elements = runs(like);
+        for (Run& run : elements) run = {run.first * each, run.count * each};
+        return elements_of(w, std::move(elements));
+    }
+    void cut_cache(Cache cache, uint64_t heads, Runs parts) {
+        CacheInfo& info = out_.plan.caches[size_t(cache.index)];
+        if (info.is_state())
+            info.state_floats = length_of(parts);
+        else
+            info.kv_heads = uint32_t(heads);
+        out_.caches[size_t(cache.index)] = {false, std::move(parts)};
+    }
+
+    // ---- Sums.
+    // Adds the parts of those slots that an op reads, in front of it.
+    void settle(const Access& used, Slot but = {}) {
+        std::vector<Slot> slots;
+        for (const Slot slot : used.reads)
+            if (slot != but && is_pending(slot) && std::ranges::count(slots, slot) == 0)
+                slots.push_back(slot);
+        sum(std::move(slots));
+        // A slot that is overwritten needs no sum.
+        for (const Slot slot : used.writes)
+            if (slot != but) std::erase(pending_, slot);
+    }
+    void sum(std::vector<Slot> slots) {
+        if (slots.empty()) return;
+        for (const Slot slot : slots) std::erase(pending_, slot);
+        // Between two sums is a step, since plans are cut there.
+        const size_t last = out_.sums.empty() ? 0 : out_.sums.back().before;
+        if (out_.plan.steps.size() == last) push(Scale{slots[0], 1.0f});
+        out_.sums.push_back({out_.plan.steps.size(), std::move(slots)});
+    }
+    void zero(Slot y, bool is_defined) {
+        if (!is_defined) {
+            const Slot any = access(whole_.steps.front().op).writes.at(0);
+            const uint32_t elements = uint32_t(width(y));
+            push(CopyParts{any, y, elements, 1, 0, 0, 0, 1});
+        }
+        push(Clamp{y, 0.0f, 0.0f});
+    }
+    // Begins a part of a sum in y; true: what the op computes is added to what y has. Of the ranks the first
+    // keeps what y had before.
+    bool begin_sum(Slot y, bool accumulate) {
+        const bool first = !is_pending(y) || !accumulate;
+        if (!is_pending(y)) pending_.push_back(y);
+        return accumulate && (!first || rank_ == 0);
+    }
+
+    // ---- Ops that are whole, or whose slots are divided element by element.
+    void add(const auto& op) {
+        settle(op.access());
+        bool is_cut = false, is_there = true;
+        const Access used = op.access();
+        for (const auto* list : {&used.reads, &used.writes})
+            for (const Slot slot : *list)
+                if (cuts(slot)) is_cut = true, is_there &= has(slot);
+        auto mine = op;
+        if (!is_cut) {
+            mine.visit_indices([this](auto&... index) { (take_whole(index), ...); });
+            push(std::move(mine));
+            return;
+        }
+        divide_cache(op);
+        if (!is_there) return;
+        divide(mine, op);
+        push(std::move(mine));
+    }
+    void take_whole(Weight& w) { w = all(w); }
+    void take_whole(auto&) {}
+
+    void divide_cache(const auto&) {}
+    void divide_cache(const KvStore& op) {
+        const Run heads = axes_.axis_of(op.k).of(rank_);
+        cut_cache(op.cache, heads.count, {heads});
+    }
+    void divide_cache(const RopeStore& op) { divide_cache(KvStore{op.k, op.v, op.cache, op.shape}); }
+    void divide_cache(const Attend& op) { divide_cache(op.store); }
+    void divide_cache(const Convolve& op) {
+        Runs all;
+        const uint64_t whole = whole_.slot(op.x).width;
+        for (uint64_t tap = 0; tap < op.kept(); ++tap)
+            for (const Run& run : runs(op.x)) all.push_back({tap * whole + run.first, run.count});
+        cut_cache(op.state, 0, std::move(all));
+    }
+    void divide_cache(const DeltaNet& op) {
+        const uint64_t each = uint64_t(op.shape.key_dim) * op.shape.value_dim;
+        Runs floats = runs(op.beta);
+        for (Run& run : floats) run = {run.first * each, run.count * each};
+        cut_cache(op.state, 0, std::move(floats));
+    }
+    void divide_cache(const StateScan& op) {
+        const uint64_t each = uint64_t(op.shape.head_dim) * op.shape.state_dim;
+        Runs floats = runs(op.step);
+        for (Run& run : floats) run = {run.first * each, run.count * each};
+        cut_cache(op.state, 0, std::move(floats));
+    }
+
+    void divide(auto&, const auto& op) { RL_CHECK(false, "{} is divided over ranks", op.kName); }
+    void divide(Apply&, const Apply&) {}
+    void divide(Xielu&, const Xielu&) {}
+    void divide(Scale&, const Scale&) {}
+    void divide(Clamp&, const Clamp&) {}
+    void divide(ActMul&, const ActMul&) {}
+    void divide(Add&, const Add&) {}
+    void divide(Center&, const Center&) {}
+    void divide(OutputGate&, const OutputGate&) {}
+    void divide(AddBias& mine, const AddBias& op) { mine.bias = elements_of(op.bias, op.y, 1); }
+    void divide(Multiply& mine, const Multiply& op) { mine.factor = elements_of(op.factor, op.y, 1); }
+    void divide(RmsNorm& mine, const RmsNorm& op) {
+        mine.norm.gain = op.gain_of_row(whole_) ? elements_of(op.norm.gain, op.y, 1) : all(op.norm.gain);
+    }
+    void divide(Rope& mine, const Rope& op) { mine.heads = uint32_t(width(op.x) / op.head_dim); }
+    void divide(KvStore& mine, const KvStore& op) { divide_heads(mine.shape, op.k); }
+    void divide_heads(HeadShape& shape, Slot of) const {
+        shape.heads = part(shape.heads, of);
+        shape.kv_heads = part(shape.kv_heads, of);
+    }
+    void divide(RopeStore& mine, const RopeStore& op) {
+        divide_heads(mine.shape, op.k);
+        mine.q_norm.gain = all(op.q_norm.gain);
+        mine.k_norm.gain = all(op.k_norm.gain);
+    }
+    void divide(Attention& mine, const Attention& op) {
+        divide_heads(mine.shape, op.q);
+        const uint64_t group = op.shape.heads / op.shape.kv_heads;
+        const Run heads = axes_.axis_of(op.q).of(rank_);
+        mine.sinks = elements_of(op.sinks, Runs{{heads.first * group, heads.count * group}});
+    }
+    void divide(Attend& mine, const Attend& op) {
+        divide(mine.store, op.store);
+        divide(mine.attention, op.attention);
+    }
+    void divide(LatentAttention& mine, const LatentAttention& op) { mine.heads = part(op.heads, op.q); }
+    void divide(HeadLinear& mine, const HeadLinear& op) {
+        const Run units = axes_.axis_of(op.x).of(rank_);
+        const uint64_t heads = whole_.weight(op.w).tensor.shape.count,
+                       each = heads / axes_.axis_of(op.x).units;
+        mine.w = slice({op.w, normal({{units.first * each, units.count * each}}, heads), {}, {}});
+    }
+    void divide(Convolve& mine, const Convolve& op) {
+        mine.w = elements_of(op.w, op.x, op.taps);
+        mine.bias = elements_of(op.bias, op.x, 1);
+    }
+    void divide(DeltaNet& mine, const DeltaNet& op) {
+        mine.shape.key_heads = part(op.shape.key_heads, op.y);
+        mine.shape.heads = part(op.shape.heads, op.y);
+        mine.a = elements_of(op.a, op.beta, 1);
+        mine.dt = elements_of(op.dt, op.beta, 1);
+    }
+    void divide(StateScan& mine, const StateScan& op) {
+        mine.shape.groups = part(op.shape.groups, op.y);
+        mine.shape.heads = part(op.shape.heads, op.y);
+        for (Weight StateScan::*vector : {&StateScan::a, &StateScan::step_bias, &StateScan::through})
+            mine.*vector = elements_of(op.*vector, op.step, 1);
+    }
+    // The stripe that the parts are copied to, or from, may be behind others of this rank.
+    void divide(CopyParts& mine, const CopyParts& op) {
+        if (op.parts == 1 && op.width == whole_.slot(op.y).width) {
+            mine.width = mine.x_stride = mine.y_stride = uint32_t(width(op.x));
+            return;
+        }
+        mine.parts = part(op.parts, op.y);
+        const uint64_t each = uint64_t(op.parts) / axes_.axis_of(op.y).units * op.y_stride;
+        uint64_t at = 0;
+        for (const Stripe& stripe : axes_.stripes_of(op.y)) {
+            if (stripe.each == each && op.y_first >= stripe.first && op.y_first < stripe.first + each) {
+                mine.y_first = uint32_t(at + op.y_first - stripe.first);
+                return;
+            }
+            at += axes_.axis_of(op.y).of(rank_).count * stripe.each;
+        }
+    }
+
+    // ---- Products.
+    void add(const Gated& op) {
+        settle(op.access());
+        if (!has(op.y)) return;
+        Gated mine = op;
+        mine.gate = rows_of(op.gate, runs(op.y));
+        mine.up = rows_of(op.up, runs(op.y));
+        mine.norm.gain = all(op.norm.gain);
+        push(mine);
+    }
+    void add(const LinearGroup& op) {
+        settle(op.access());
+        LinearGroup mine{op.x, {}, 0, {all(op.norm.gain), op.norm.eps}};
+        for (uint32_t i = 0; i < op.count; ++i) {
+            const LinearGroup::Part& part = op.parts[i];
+            if (!has(part.y)) continue;
+            mine.parts[mine.count++] = cuts(part.y)
+                                           ? LinearGroup::Part{rows_of(part.w, runs(part.y)),
+                                                               elements_of(part.bias, part.y, 1), part.y}
+                                           : LinearGroup::Part{all(part.w), all(part.bias), part.y};
+        }
+        if (mine.count > 0) push(mine);
+    }
+    void add(const Linear& op) {
+        if (cuts(op.x)) return add_part(op);
+        settle(op.access());
+        if (!has(op.y)) return;
+        Linear mine = op;
+        mine.w = cuts(op.y) ? rows_of(op.w, runs(op.y)) : all(op.w);
+        mine.bias = cuts(op.y) ? elements_of(op.bias, op.y, 1) : all(op.bias);
+        mine.norm.gain = all(op.norm.gain);
+        push(mine);
+    }
+    // The first rank adds the bias, and a function is of the whole sum.
+    void add_part(const Linear& op) {
+        settle(op.access(), op.y);
+        const bool onto = begin_sum(op.y, op.accumulate);
+        const Weight bias = rank_ == 0 ? all(op.bias) : Weight{};
+        if (has(op.x)) {
+            push(Linear{op.x, cols_of(op.w, runs(op.x)), op.y, {}, bias, onto});
+        } else {
+            if (!onto) zero(op.y, op.accumulate);
+            if (bias) push(AddBias{op.y, bias});
+        }
+        if (!op.function) return;
+        sum({op.y});
+        push(Apply{op.y, *op.function});
+    }
+
+    // ---- Experts.
+    // The part of each expert's rows in vectors that have a row for each.
+    Weight experts_vector(Weight w, Slot y, uint32_t used) {
+        if (!w || !cuts(y)) return all(w);
+        const uint64_t width = whole_.slot(y).width / used;
+        const uint64_t experts = whole_.weight(w).tensor.shape.elements() / width;
+        const Runs one = expert_runs(y, width, used);
+        Runs elements;
+        for (uint64_t e = 0; e < experts; ++e)
+            for (const Run& run : one) elements.push_back({e * width + run.first, run.count});
+        return elements_of(w, std::move(elements));
+    }
+    Runs expert_runs(Slot slot, uint64_t width, uint32_t used) const {
+        return Axes::runs_of(axes_.axis_of(slot), stripes_of_part(axes_.stripes_of(slot), width, used),
+                             rank_);
+    }
+    Weight experts_rows(Weight w, Slot y, uint32_t used) {
+        return cuts(y) ? rows_of(w, expert_runs(y, whole_.weight(w).tensor.shape.rows, used)) : all(w);
+    }
+    ExpertGated divided(const ExpertGated& op) {
+        ExpertGated mine = op;
+        mine.gate = experts_rows(op.gate, op.y, op.used);
+        mine.up = experts_rows(op.up, op.y, op.used);
+        mine.gate_bias = experts_vector(op.gate_bias, op.y, op.used);
+        mine.up_bias = experts_vector(op.up_bias, op.y, op.used);
+        return mine;
+    }
+    void add(const ExpertGated& op) {
+        settle(op.access());
+        if (has(op.y)) push(divided(op));
+    }
+    ExpertLinear part_of(const ExpertLinear& op) {
+        ExpertLinear mine = op;
+        const uint64_t cols = whole_.weight(op.w).tensor.shape.cols;
+        mine.w = cols_of(op.w, expert_runs(op.x, cols, op.per_expert ? op.used : 1));
+        mine.bias = rank_ == 0 ? all(op.bias) : Weight{};
+        mine.function = {};
+        return mine;
+    }
+    void add(const ExpertLinear& op) {
+        if (cuts(op.x)) return add_part(op);
+        settle(op.access());
+        if (!has(op.y)) return;
+        ExpertLinear mine = op;
+        mine.w = experts_rows(op.w, op.y, op.used);
+        mine.bias = experts_vector(op.bias, op.y, op.used);
+        push(mine);
+    }
+    void add_part(const ExpertLinear& op) {
+        settle(op.access(), op.y);
+        const bool onto = begin_sum(op.y, bool(op.scales));
+        if (op.scales && !onto) zero(op.y, true);
+        const Weight bias = rank_ == 0 ? all(op.bias) : Weight{};
+        if (has(op.x)) {
+            push(part_of(op));
+        } else {
+            if (!op.scales) zero(op.y, false);
+            if (bias) push(AddExpertBias{op.y, bias, op.ids, op.scales, op.used});
+        }
+        if (!op.function) return;
+        sum({op.y});
+        push(Apply{op.y, *op.function});
+    }
+    // The first rank has the whole block as one op; the others must not keep what they add to.
+    void add(const ExpertBlock& op) {
+        settle(op.norm.access());
+        if (rank_ == 0 && !op.shared && has(op.gated.y)) {
+            ExpertBlock mine = op;
+            mine.norm.norm.gain = all(op.norm.norm.gain);
+            mine.route.visit_indices([this](auto&... index) { (take_whole(index), ...); });
+            mine.gated = divided(op.gated);
+            mine.linear = part_of(op.linear);
+            begin_sum(op.norm.x, true);
+            return push(mine);
+        }
+        add(op.norm);
+        add(op.route);
+        add(op.gated);
+        add(op.linear);
+        for (const Op& one : shared_parts(op)) std::visit([this](const auto& o) { add(o); }, one);
+    }
+
+    const Plan& whole_;
+    const Axes& axes_;
+    size_t rank_;
+    uint32_t layer_ = 0;
+    RankPlan out_;
+    std::vector<Slot> pending_;  // each rank has a part of their sums
+};
+
+}  // namespace
+
+Result<std::vector<RankPlan>> shard(const Plan& plan, std::span<const double> shares) {
+    RL_CHECK(!shares.empty(), "a plan is divided over no ranks");
+    const Axes axes = RL_TRY(Axes::find(plan, shares));
+    std::vector<RankPlan> ranks;
+    for (size_t rank = 0; rank < shares.size(); ++rank) ranks.push_back(RankWriter(plan, axes, rank).write());
+    for (const RankPlan& rank : ranks)
+        for (const Step& step : rank.plan.steps)
+            if (const Status fits = check(step.op, rank.plan); !fits)
+                return error("layer {}: {} cannot be divided over devices: {}", step.layer, op_name(step.op),
+                             fits.error().message);
+    return ranks;
+}
+
+}  // namespace redline
