@@ -1,5 +1,6 @@
 #include "plan/passes/shared_experts.h"
 #include "plan/passes/waits.h"
+#include "plan/rank_link.h"
 #include "plan/stored_weights.h"
 
 #include <algorithm>
@@ -46,8 +47,16 @@ bool mixes(const BoundPlan& bound) {
     return true;
 }
 
+// True where a slot's rows are summed over ranks between two steps.
+static bool sums_between(std::span<const RankSum> sums, Slot slot, size_t from, size_t to) {
+    return std::ranges::any_of(sums, [&](const RankSum& sum) {
+        return from < sum.before && sum.before <= to && std::ranges::count(sum.slots, slot) > 0;
+    });
+}
+
 // Rows are handed to the first step that takes them; later steps with another norm read them as f32.
-static void declare_handed_rows(BoundPlan& bound, const std::set<std::string>& refused) {
+static void declare_handed_rows(BoundPlan& bound, const std::set<std::string>& refused,
+                                std::span<const RankSum> sums) {
     Plan& plan = bound.plan;
     for (size_t to = 0; to < plan.steps.size(); ++to) {
         const std::optional<Operand> taken = operand(plan.steps[to].op);
@@ -56,6 +65,7 @@ static void declare_handed_rows(BoundPlan& bound, const std::set<std::string>& r
         const uint32_t width = plan.slot(taken->x).width;
         const size_t from = last_writer(plan, to, taken->x);
         if (plan.slot(taken->x).of_outputs || width % 32 != 0 || from == to) continue;
+        if (sums_between(sums, taken->x, from, to)) continue;
         const Kernel& leaver = *bound.kernels[from];
         const bool one = taker.takes_int8() && leaver.leaves_int8(),
                    few = plan.max_rows > 1 && taker.takes_few() && leaver.leaves_few();
@@ -80,15 +90,11 @@ static void put_in_order(BoundPlan& bound) {
     bound.kernels = std::move(kernels);
 }
 
-Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
-    BoundPlan bound;
-    Plan stored = fuse ? with_shared_experts(plan) : plan;
-    stored.weights = stored_weights(plan.weights, backend);
-    PlanBuilder out = PlanBuilder::like(stored);
-
+// Places kernels for an op, or for the parts of its decomposition.
+static Status place_op(Step first, PlanBuilder& out, Backend& backend, bool fuse, BoundPlan& bound,
+                       std::vector<Step>& placed) {
     // Ops still to place, last first, so that a decomposition's parts take the place of their op.
-    std::vector<Step> pending(stored.steps.rbegin(), stored.steps.rend());
-    std::vector<Step> placed;
+    std::vector<Step> pending = {std::move(first)};
     while (!pending.empty()) {
         Step step = std::move(pending.back());
         pending.pop_back();
@@ -112,9 +118,32 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
             pending.back().layer = step.layer;
         }
     }
+    return {};
+}
+
+Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
+    std::vector<RankSum> none;
+    return lower_rank(plan, backend, fuse, none);
+}
+
+Result<BoundPlan> lower_rank(const Plan& plan, Backend& backend, bool fuse, std::vector<RankSum>& sums) {
+    BoundPlan bound;
+    std::vector<size_t> starts;  // of each step: the step of `plan` that it begins with
+    Plan stored = fuse ? with_shared_experts(plan, &starts) : plan;
+    stored.weights = stored_weights(plan.weights, backend);
+    PlanBuilder out = PlanBuilder::like(stored);
+    std::vector<Step> placed;
+    size_t sum = 0;
+    for (size_t i = 0; i < stored.steps.size(); ++i) {
+        while (sum < sums.size() && sums[sum].before <= (fuse ? starts[i] : i))
+            sums[sum++].before = placed.size();
+        RL_TRY(place_op(std::move(stored.steps[i]), out, backend, fuse, bound, placed));
+    }
+    RL_CHECK(sum == sums.size(), "a sum over ranks is behind the last step");
     bound.plan = out.plan();
     bound.plan.steps = std::move(placed);
-    declare_handed_rows(bound, backend.refused());
+    declare_handed_rows(bound, backend.refused(), sums);
+    RL_CHECK(sums.empty() || !backend.overlaps(), "steps around sums over ranks would change places");
     if (backend.overlaps()) put_in_order(bound);
     assign_arena(bound.plan);
     // The slices that are searched differ with the width, so a verdict on one width does not cover another.

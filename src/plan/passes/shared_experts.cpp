@@ -78,11 +78,12 @@ bool reads_any(const Plan& plan, size_t first, const std::vector<Slot>& slots) {
 
 }  // namespace
 
-Plan with_shared_experts(Plan plan) {
+Plan with_shared_experts(Plan plan, std::vector<size_t>* starts) {
     std::vector<Step> steps;
     for (size_t i = 0; i < plan.steps.size();) {
         Following following(plan, i);
         const ExpertBlock block = block_of(following, plan);
+        if (starts) starts->push_back(i);
         if (!block.shared || reads_any(plan, following.end(), block.access().scratch)) {
             steps.push_back(plan.steps[i++]);
             continue;
