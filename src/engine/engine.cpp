@@ -53,7 +53,7 @@ bool has_single(const EngineOptions& options) {
 
 // The model whose MTP head guesses for another; null: there is none.
 const Model* head_of(const Model& model, const EngineOptions& options) {
-    if (options.drafts == 0) return nullptr;
+    if (options.drafts == 0 || !options.ranks.empty()) return nullptr;
     return options.head ? options.head : model.has_head() ? &model : nullptr;
 }
 
@@ -115,6 +115,13 @@ static HeadsBeside heads_beside(const Model& model, const EngineOptions& options
     return {head, head_count(*head, options), options.sequences};
 }
 
+Result<std::vector<Plan>> kernel_plans(const Model& model, const EngineOptions& given,
+                                       const Backend& backend) {
+    if (given.ranks.empty()) return engine_plans(model, given);
+    const EngineOptions options = RL_TRY(checked(given));
+    return Ranks::plans_of(model, sizing(options), options.ranks, options.batch, options.outputs, backend);
+}
+
 // The need of another model's heads: its weights, and the scratch of its plans.
 static Result<MemoryNeed> head_need(const Model& model, Backend& backend, const EngineOptions& options) {
     std::vector<PlanGroup> plans;
@@ -168,6 +175,9 @@ Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& 
 
 Result<std::vector<MemoryNeed>> memory_needs(const Model& model, const EngineOptions& given) {
     const EngineOptions options = RL_TRY(checked(given));
+    if (!options.ranks.empty())
+        return Ranks::measure(model, sizing(options), options.ranks, options.batch, options.outputs,
+                              options.fuse);
     const HeadsBeside heads = heads_beside(model, options);
     std::vector<MemoryNeed> needs =
         RL_TRY(Places::measure(model, sizing(options), options.placements, options.batch, options.outputs,
@@ -224,7 +234,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const EngineO
 }
 
 Status Engine::load() {
-    if (!options_.placements.empty()) {
+    if (options_.is_shared()) {
         RL_TRY(load_parts());
     } else {
         Backend& backend = model_->backend();
@@ -238,13 +248,20 @@ Status Engine::load() {
 
 Status Engine::load_parts() {
     const std::vector<MemoryNeed> needs = RL_TRY(memory_needs(*model_, options_));
-    const std::vector<Backend*> backends = backends_of(options_.placements);
+    std::vector<Backend*> backends = backends_of(options_.placements);
+    for (const RankPlace& rank : options_.ranks) backends.push_back(rank.backend);
     for (size_t i = 0; i < needs.size(); ++i) {
         RL_TRY(check_fits(needs[i], *model_, backends[i]->device(), options_.context));
         memory_.weights += needs[i].weights;
         memory_.cache += needs[i].cache;
         memory_.scratch += needs[i].scratch;
         memory_.staging += needs[i].staging;
+    }
+    if (!options_.ranks.empty()) {
+        ranks_ = RL_TRY(Ranks::load(*model_, sizing(options_), options_.ranks, options_.progress));
+        if (!ranks_->link_problem().empty() && options_.ranks_note)
+            options_.ranks_note(ranks_->link_problem());
+        return {};
     }
     places_ = RL_TRY(Places::load(*model_, sizing(options_), options_.placements, options_.progress,
                                   heads_beside(*model_, options_)));
@@ -253,14 +270,17 @@ Status Engine::load_parts() {
 }
 
 Result<std::unique_ptr<CacheStore>> Engine::make_caches() {
+    if (ranks_) return ranks_->make_caches();
     return places_ ? places_->make_caches() : model_->backend().make_caches(pool_->caches());
 }
 
 const DeviceInfo& Engine::device() const {
+    if (ranks_) return options_.ranks.front().backend->device();
     return places_ ? options_.placements.back().backend->device() : model_->backend().device();
 }
 
 bool Engine::lost() const {
+    if (ranks_) return ranks_->lost();
     return places_ ? places_->lost() : model_->backend().lost();
 }
 
@@ -268,6 +288,11 @@ Result<Executable*> Engine::executable(uint32_t rows) {
     const bool single = rows == 1 && has_single(options_);
     std::unique_ptr<Executable>& slot = single ? single_ : many_;
     if (slot) return slot.get();
+    if (ranks_) {
+        const uint32_t most = single ? 1 : options_.batch, outputs = std::min(most, options_.outputs);
+        slot = RL_TRY(ranks_->record(most, outputs, options_.record, options_.fuse));
+        return slot.get();
+    }
     if (places_) {
         const uint32_t most = single ? 1 : options_.batch, outputs = std::min(most, options_.outputs);
         if (!single && options_.stream_rows > 0) {
@@ -327,6 +352,15 @@ void Engine::release() {
     output_ = {};
     best_ = {};
     if (places_) places_->let_go();
+    if (ranks_) ranks_->let_go();
+}
+
+Status Engine::reopen(std::span<const RankPlace> ranks, const Progress& progress) {
+    const std::lock_guard turn(model_->turns());
+    release();
+    options_.ranks.assign(ranks.begin(), ranks.end());
+    RL_TRY(ranks_->reload(ranks, progress));
+    return open_caches();
 }
 
 Status Engine::reopen(std::span<const Placement> placements, const Progress& progress) {

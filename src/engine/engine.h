@@ -4,6 +4,7 @@
 
 #include "engine/sequence.h"
 #include "places/pipeline.h"
+#include "places/ranks.h"
 
 #include <deque>
 
@@ -33,7 +34,15 @@ struct EngineOptions {
     // The places where the steps of the plan run; empty: where the model is placed. With placements the
     // engine loads the weights.
     std::vector<Placement> placements = {};
-    Progress progress = {};  // of loading the weights of placements
+    // Instead of placements: the ranks that compute a part of each layer; empty: none. The engine loads their
+    // weights.
+    std::vector<RankPlace> ranks = {};
+    // Told why the host adds the rows of ranks where their devices should do so.
+    std::function<void(const std::string&)> ranks_note = {};
+    Progress progress = {};  // of loading the weights of placements or ranks
+
+    // True where the engine loads the weights.
+    bool is_shared() const { return !placements.empty() || !ranks.empty(); }
     // Streamed prefill: in steps of at least so many rows the weights of layers on the CPU are copied to the
     // device, which computes with them: see places/stream.h. 0: never.
     uint32_t stream_rows = 0;
@@ -45,6 +54,9 @@ Result<std::vector<Plan>> engine_plans(const Model& model, const EngineOptions& 
 
 // The plan whose steps placements name: for one row, and with no head beside it.
 Result<Plan> placed_plan(const Model& model, const EngineOptions& options);
+// The plans whose kernels a backend runs for such an engine: these, or those of its ranks.
+Result<std::vector<Plan>> kernel_plans(const Model& model, const EngineOptions& options,
+                                       const Backend& backend);
 
 // The memory that the model and an engine of these options take on a backend, computed by lowering and sizing
 // before anything is loaded.
@@ -52,8 +64,8 @@ Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const Engin
 // When the need exceeds the device's memory: an error with the numbers, and with a context that would fit.
 Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& device, uint64_t context);
 
-// The needs of a model on several backends, one for each of backends_of(placements); each must fit its
-// device.
+// The needs of a model on several backends, one for each of backends_of(placements), or for each rank; each
+// must fit its device.
 Result<std::vector<MemoryNeed>> memory_needs(const Model& model, const EngineOptions& options);
 
 // The largest context, up to `most`, with which everything fits; below `most` a multiple of 256. 0: none
@@ -157,6 +169,8 @@ public:
     // Reopens an engine of a split plan: `placements` are those of the options, with the reopened device in
     // place of the lost one. Its weights are loaded again.
     Status reopen(std::span<const Placement> placements, const Progress& progress);
+    // Likewise of ranks.
+    Status reopen(std::span<const RankPlace> ranks, const Progress& progress);
 
     // Saves and restores a sequence's cache rows and tokens: see Session.
     Status save(const Sequence& sequence, const std::string& path, const Progress& progress,
@@ -218,6 +232,7 @@ private:
     MemoryNeed memory_;
     Rescue rescue_;
     std::optional<Places> places_;  // where the options place the plan
+    std::optional<Ranks> ranks_;    // that the options divide the plan over
     std::shared_ptr<StreamWatch> stream_watch_;
     std::shared_ptr<CachePool> pool_;
     std::unique_ptr<CacheStore> caches_;        // null: closed

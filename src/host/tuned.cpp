@@ -64,7 +64,7 @@ std::vector<std::string> tuned_kernels_of(const Model& model, Backend& backend,
                                           const EngineOptions& options) {
     std::vector<std::string> out;
     if (backend.variants().empty()) return out;
-    const Result<std::vector<Plan>> plans = engine_plans(model, options);
+    const Result<std::vector<Plan>> plans = kernel_plans(model, options, backend);
     if (!plans) return out;
     std::set<std::string> met;
     for (const Plan& plan : plans.value()) {

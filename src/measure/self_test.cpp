@@ -110,7 +110,7 @@ Status check_best(uint32_t outputs, Backend& backend, const std::set<std::string
 Result<SelfTest> self_test(const Model& model, Backend& backend, const EngineOptions& options,
                            const std::set<std::string>& known, const std::atomic<bool>* cancel) {
     const auto start = std::chrono::steady_clock::now();
-    const std::vector<Plan> plans = RL_TRY(engine_plans(model, options));
+    const std::vector<Plan> plans = RL_TRY(kernel_plans(model, options, backend));
     SelfTest test;
     for (bool again = true; again;) {
         again = false;

@@ -427,7 +427,7 @@ Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& o
     // Results are kept for sessions with a longer context, too.
     EngineOptions roomy = options;
     roomy.context = std::max(roomy.context, std::min(model.config().train_context, OpAlone::kMostPositions));
-    std::vector<Plan> plans = RL_TRY(engine_plans(model, roomy));
+    std::vector<Plan> plans = RL_TRY(kernel_plans(model, roomy, backend));
     for (Plan& plan : plans) plan.weights = stored_weights(plan.weights, backend);
     backend.use(known_variants(backend, how.known));
     Tuner tuner(backend, clock, how);

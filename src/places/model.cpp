@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "memory/budget.h"
 #include "places/find_arch.h"
+#include "places/slice_source.h"
 #include "plan/stored_weights.h"
 
 namespace redline {
@@ -228,6 +229,18 @@ Result<std::unique_ptr<WeightStore>> Model::load_some(std::span<const Weight> wh
     const Some some(*resolved_, which);
     GgufSource source(*gguf_, some.weights, some.sources);
     return backend.load(some.weights, source, progress);
+}
+
+Result<std::unique_ptr<WeightStore>> Model::load_slices(std::span<const WeightSlice> slices, Backend& backend,
+                                                        const Progress& progress) const {
+    std::vector<Weight> which;
+    for (const WeightSlice& slice : slices) which.push_back(slice.of);
+    const Some some(*resolved_, which);
+    std::vector<WeightInfo> parts = some.weights;
+    for (size_t i = 0; i < parts.size(); ++i) parts[i].tensor.shape = slices[i].shape(parts[i].tensor.shape);
+    GgufSource whole(*gguf_, some.weights, some.sources);
+    SliceSource source(whole, some.weights, slices);
+    return backend.load(parts, source, progress);
 }
 
 Status Model::refill(std::span<const Weight> which, Backend& backend, WeightStore& store,

@@ -4,6 +4,7 @@
 #include "arch/arch.h"
 #include "base/turns.h"
 #include "plan/backend.h"
+#include "plan/passes/shard.h"
 #include "text/tokens/tokenizer.h"
 
 namespace redline {
@@ -32,6 +33,9 @@ public:
     // Loads some of the weights that the plan uses, in this order, into a separate store on a backend.
     Result<std::unique_ptr<WeightStore>> load_some(std::span<const Weight> which, Backend& backend,
                                                    const Progress& progress = {}) const;
+    // Loads parts of some of them, likewise.
+    Result<std::unique_ptr<WeightStore>> load_slices(std::span<const WeightSlice> slices, Backend& backend,
+                                                     const Progress& progress) const;
     // Overwrites weights of a store with these: see Backend::refill().
     Status refill(std::span<const Weight> which, Backend& backend, WeightStore& store,
                   std::span<const uint32_t> at) const;
