@@ -4,20 +4,23 @@
 #include "backends/hip/runtime/objects.h"
 #include "base/hash.h"
 #include "plan/alike_rows.h"
+#include "plan/rank_link.h"
 #include "plan/row_costs.h"
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 namespace redline {
 
 namespace hip {
 
-class HipBackend : public Backend, public AlikeRows, public RowCosts {
+class HipBackend : public Backend, public AlikeRows, public RowCosts, public LinksRanks {
 public:
     HipBackend(const Runtime& runtime, std::unique_ptr<Device> device, const std::string& why,
                const BackendOptions& options)
-        : device_(std::move(device)),
+        : runtime_(runtime),
+          device_(std::move(device)),
           memory_(*device_, options.guarded ? Memory::Mode::guarded : Memory::Mode::plain) {
         const DeviceReport& report = device_->report();
         info_.name = report.name;
@@ -103,6 +106,35 @@ public:
                                            static_cast<const HipCaches&>(caches), *device_, memory_, mode);
     }
 
+    // One card that is opened twice would wait for itself.
+    bool may_link(std::span<Backend* const> ranks) const override {
+        std::set<int> cards;
+        for (Backend* const rank : ranks)
+            if (const auto* one = dynamic_cast<const HipBackend*>(rank))
+                cards.insert(one->device_->report().index);
+        return ranks.size() > 1 && ranks.size() <= args::kMostRanks && cards.size() == ranks.size();
+    }
+
+    Result<std::shared_ptr<RankLink>> link(std::span<Backend* const> ranks, uint64_t floats) override {
+        if (!may_link(ranks)) return error("these devices cannot be linked");
+        std::vector<std::pair<Device*, Memory*>> all;
+        for (Backend* const rank : ranks) {
+            auto& one = dynamic_cast<HipBackend&>(*rank);
+            all.emplace_back(one.device_.get(), &one.memory_);
+        }
+        return std::shared_ptr<RankLink>(RL_TRY(HipRankLink::create(runtime_, std::move(all), floats)));
+    }
+
+    Result<std::unique_ptr<Executable>> record_rank(BoundPlan plan, std::vector<RankSum> sums,
+                                                    std::shared_ptr<RankLink> link, size_t rank,
+                                                    WeightStore& weights, CacheStore& caches,
+                                                    Record mode) override {
+        return HipExecutable::create_rank(std::move(plan), std::move(sums),
+                                          std::dynamic_pointer_cast<HipRankLink>(link), rank,
+                                          static_cast<const HipWeights&>(weights),
+                                          static_cast<const HipCaches&>(caches), *device_, memory_, mode);
+    }
+
     double measure_read_bandwidth() override;
     Result<std::optional<MatrixPeak>> measure_matrix_peak() override {
         if (!matrix_peak_) matrix_peak_ = RL_TRY(hip::measure_matrix_peak(*device_, memory_));
@@ -110,6 +142,7 @@ public:
     }
 
 private:
+    const Runtime& runtime_;
     std::unique_ptr<Device> device_;
     Memory memory_;
     DeviceInfo info_;

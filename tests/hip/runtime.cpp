@@ -4,6 +4,7 @@
 //   RL_HIP_DOUBLE_ARCH     target of the device, "gfx1151"; gfxhost, whose code objects are empty, when unset
 //   RL_HIP_DOUBLE_APU      1: integrated
 //   RL_HIP_DOUBLE_COUNT    number of devices, 1 when unset
+//   RL_HIP_DOUBLE_PEERS    0: no device reaches another's memory
 //   RL_HIP_DOUBLE_MEMORY   bytes of the device; of several "8589934592,1048576", of which the last is also
 //   that
 //                          of those behind it
@@ -126,8 +127,10 @@ size_t device_bytes() {
 // The number of launches since the start in which an argument word was not zero, by the size of the arguments
 // and the word's place.
 std::map<std::pair<size_t, size_t>, size_t> words_launched;
+std::mutex words_mutex;  // threads have a device each
 
 void count_words(const Launch& launch) {
+    const std::lock_guard lock(words_mutex);
     for (size_t at = 0; at + 8 <= launch.args.size(); at += 8) {
         uint64_t word = 0;
         std::memcpy(&word, launch.args.data() + at, 8);
@@ -260,6 +263,14 @@ RL_EXPORT const char* hipGetErrorName(int code) {
     return code == kOutOfMemory ? "hipErrorOutOfMemory"
            : code == 719        ? "hipErrorLaunchFailure"
                                 : "hipErrorOfTheDouble";
+}
+// Its devices reach each other's memory, unless RL_HIP_DOUBLE_PEERS is 0.
+RL_EXPORT int hipDeviceCanAccessPeer(int* can, int, int) {
+    *can = setting("RL_HIP_DOUBLE_PEERS", "1") != "0";
+    return 0;
+}
+RL_EXPORT int hipDeviceEnablePeerAccess(int, unsigned) {
+    return 0;
 }
 // Reports no address, so that no GPU of this machine is taken for the double.
 RL_EXPORT int hipDeviceGetPCIBusId(char*, int, int) {

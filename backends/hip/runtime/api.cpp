@@ -36,6 +36,10 @@ Status fill(void* library, Functions& call) {
     call.device_pci = reinterpret_cast<decltype(call.device_pci)>(
         os::find_symbol(library, kCuda ? "cuDeviceGetPCIBusId" : "hipDeviceGetPCIBusId"));
     if (kCuda) return fill_cuda(library, call);
+    call.can_access_peer =
+        reinterpret_cast<decltype(call.can_access_peer)>(os::find_symbol(library, "hipDeviceCanAccessPeer"));
+    call.enable_peer =
+        reinterpret_cast<decltype(call.enable_peer)>(os::find_symbol(library, "hipDeviceEnablePeerAccess"));
     call.error_name = reinterpret_cast<const char* (*)(Code)>(find("hipGetErrorName"));
     if (!call.error_name) return error("it has no function hipGetErrorName");
     return {};

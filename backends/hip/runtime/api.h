@@ -67,8 +67,11 @@ struct Functions {
 #undef RL_MEMBER
     const char* (*error_name)(Code) = nullptr;
     Code (*device_pci)(char*, int,
-                       int) = nullptr;        // null where the runtime has none: nothing computed needs it
-    decltype(launch) launch_early = nullptr;  // of kernels that wait for the one before by themselves
+                       int) = nullptr;  // null where the runtime has none: nothing computed needs it
+    // Null where the runtime has none: then sums over devices go through the host's memory.
+    Code (*can_access_peer)(int*, int, int) = nullptr;
+    Code (*enable_peer)(int, unsigned) = nullptr;  // of the calling thread's device to another
+    decltype(launch) launch_early = nullptr;       // of kernels that wait for the one before by themselves
 };
 
 // Numbers of device attributes. HIP's are those of ROCm 5 to 7, which keep the place of what they drop.

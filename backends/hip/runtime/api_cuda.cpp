@@ -42,6 +42,14 @@ Code last_error() {
     return kSuccess;
 }
 
+// CUDA names the other device by its context.
+Code (*enable_peer_context)(Context, unsigned) = nullptr;
+Code enable_peer(int other, unsigned flags) {
+    Context context = nullptr;
+    if (const Code code = retain_context(&context, other); code != kSuccess) return code;
+    return enable_peer_context(context, flags);
+}
+
 // As the driver has them.
 struct LaunchAttribute {
     int id;
@@ -104,6 +112,8 @@ Status fill_cuda(void* library, Functions& call) {
         !find("cuGetErrorName", get_error_name) || !find("cuLaunchKernelEx", launch_extended) ||
         !find("cuFuncSetAttribute", set_function_attribute))
         return error("it lacks functions of the CUDA driver");
+    find("cuDeviceCanAccessPeer", call.can_access_peer);
+    if (find("cuCtxEnablePeerAccess", enable_peer_context)) call.enable_peer = enable_peer;
     get_attribute = call.device_attribute;
     call.set_device = set_device;
     call.device_properties = device_properties;

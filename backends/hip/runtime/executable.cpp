@@ -26,15 +26,33 @@ Result<std::vector<std::unique_ptr<Executable>>> HipExecutable::create_group(Pla
                                                                              Device& device, Memory& memory,
                                                                              Record mode) {
     Group made = RL_TRY(make(std::move(plans), weights, caches, device, memory, mode));
-    // The kernels of the longest steps now, so that what cannot be loaded shows before the first.
-    for (const auto& one : made) {
-        const Plan& plan = one->bound_.plan;
-        Launcher loader(device, Launcher::Mode::load);
-        const StepLayout inputs(plan, plan.max_rows, StepKind::alone);
-        RL_TRY(one->launch_all(loader, one->view_of(plan.max_rows, inputs), one->most_best() > 0));
-    }
+    for (const auto& one : made) RL_TRY(one->load_kernels());
     return std::vector<std::unique_ptr<Executable>>(std::make_move_iterator(made.begin()),
                                                     std::make_move_iterator(made.end()));
+}
+
+// The kernels of the longest steps, so that what cannot be loaded shows before the first.
+Status HipExecutable::load_kernels() const {
+    const Plan& plan = bound_.plan;
+    Launcher loader(device_, Launcher::Mode::load);
+    const StepLayout inputs(plan, plan.max_rows, StepKind::alone);
+    return launch_all(loader, view_of(plan.max_rows, inputs), most_best() > 0);
+}
+
+Result<std::unique_ptr<Executable>> HipExecutable::create_rank(BoundPlan plan, std::vector<RankSum> sums,
+                                                               std::shared_ptr<HipRankLink> link, size_t rank,
+                                                               const HipWeights& weights,
+                                                               const HipCaches& caches, Device& device,
+                                                               Memory& memory, Record mode) {
+    PlanGroup alone;
+    alone.push_back(std::move(plan));
+    Group made = RL_TRY(make(std::move(alone), weights, caches, device, memory, mode));
+    HipExecutable& one = *made[0];
+    one.sums_ = std::move(sums);
+    one.link_ = std::move(link);
+    one.rank_ = rank;
+    RL_TRY(one.load_kernels());
+    return std::unique_ptr<Executable>(std::move(made[0]));
 }
 
 Status HipExecutable::measure(PlanGroup plans, const HipWeights& weights, const HipCaches& caches,
@@ -190,8 +208,19 @@ Status HipExecutable::launch_one(Launcher& launcher, const View& view, size_t in
 }
 
 Status HipExecutable::launch_all(Launcher& launcher, const View& view, bool best) const {
-    for (size_t i = 0; i < bound_.kernels.size(); ++i) RL_TRY(launch_one(launcher, view, i));
+    for (size_t i = 0; i < bound_.kernels.size(); ++i) {
+        if (link_) RL_TRY(launch_sums(launcher, view, i));
+        RL_TRY(launch_one(launcher, view, i));
+    }
     return best ? launch_best(launcher, view) : Status();
+}
+
+Status HipExecutable::launch_sums(Launcher& launcher, const View& view, size_t index) const {
+    for (const RankSum& sum : sums_)
+        for (const Slot slot : sum.before == index ? sum.slots : std::vector<Slot>())
+            RL_TRY(link_->launch(launcher, rank_, view.step, view.slot(slot), view.width(slot),
+                                 uint64_t(bound_.plan.max_rows) * view.width(slot)));
+    return {};
 }
 
 // The graph of a class and kind, captured on first use and never changed: what varies is in the step's
@@ -287,6 +316,7 @@ Status HipExecutable::traced_step(const StepParams& params, const View& view, si
     const Plan& plan = bound_.plan;
     Launcher launcher(device_, Launcher::Mode::run, params.cancel);
     const auto begin = std::chrono::steady_clock::now();
+    if (link_) RL_TRY(launch_sums(launcher, view, index));
     RL_TRY(launch_one(launcher, view, index));
     RL_TRY(device_.synchronize("running a step"));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;

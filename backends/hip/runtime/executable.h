@@ -7,6 +7,7 @@
 #include "backends/shared/step_inputs.h"
 #include "cache_store.h"
 #include "launcher.h"
+#include "rank_link.h"
 #include "weights.h"
 
 #include <map>
@@ -111,6 +112,11 @@ public:
                                                                          const HipCaches& caches,
                                                                          Device& device, Memory& memory,
                                                                          Record mode);
+    // Records the plan of a rank, with sums over all ranks before these steps.
+    static Result<std::unique_ptr<Executable>> create_rank(BoundPlan plan, std::vector<RankSum> sums,
+                                                           std::shared_ptr<HipRankLink> link, size_t rank,
+                                                           const HipWeights& weights, const HipCaches& caches,
+                                                           Device& device, Memory& memory, Record mode);
     // What they would allocate: `weights` and `caches` need have no content.
     static Status measure(PlanGroup plans, const HipWeights& weights, const HipCaches& caches, Device& device,
                           Memory& counting);
@@ -135,6 +141,7 @@ private:
                               Device& device, Memory& memory, Record mode);
     static Status share(std::span<const std::unique_ptr<HipExecutable>> group, Device& device,
                         Memory& memory);
+    Status load_kernels() const;
     uint64_t scratch_bytes() const;
     uint64_t input_bytes() const;
     // The results of a step: the output or the best of it, then hidden rows.
@@ -145,6 +152,8 @@ private:
     void hand_few(View& view, size_t index) const;
     Status launch_one(Launcher& launcher, const View& view, size_t index) const;
     Status launch_all(Launcher& launcher, const View& view, bool best) const;
+    // The sums over ranks before a step.
+    Status launch_sums(Launcher& launcher, const View& view, size_t index) const;
     Result<GraphExec> graph(const View& view, bool best);
     Status send_inputs(const StepParams& params, const StepLayout& inputs);
     Status read_output(const StepParams& params);
@@ -162,6 +171,9 @@ private:
     std::vector<ByteRange> arena_gaps_;  // of guarded memory
     // The steps that leave and take it, by handed slot.
     std::map<int32_t, std::pair<size_t, size_t>> handed_;
+    std::vector<RankSum> sums_;  // over all ranks; with a link
+    std::shared_ptr<HipRankLink> link_;
+    size_t rank_ = 0;
     // By class of rows, kind, and whether the best outputs are wanted.
     std::map<std::tuple<uint32_t, StepKind, bool>, GraphExec> graphs_;
     uint32_t rows_ = 0, outputs_ = 0;  // of the last step
