@@ -2,6 +2,7 @@
 
 #include "cli/terminal/terminal.h"
 #include "host/expected_speed.h"
+#include "host/tensor_split.h"
 #include "memory/budget.h"
 #include "text/tokens/unicode.h"
 
@@ -89,6 +90,52 @@ Json split_json(const LoadedModel& loaded, const LoadDecision& decision,
     return all;
 }
 
+// The decision about a model whose layers are divided over devices.
+Json tensors_json(const LoadedModel& loaded, const TensorSplit& split, uint64_t context) {
+    Json ranks = Json::array();
+    for (size_t i = 0; i < split.ranks.size(); ++i) {
+        const Backend& backend = *split.ranks[i].backend;
+        const MemoryNeed& need = split.needs[i];
+        const RankSharing::Rank& its = split.sharing.ranks[i];
+        ranks.push_back({{"id", loaded.label(&backend)},
+                         {"weight_bytes", its.weight_bytes},
+                         {"whole_bytes", its.whole_bytes},
+                         {"bytes_per_token", its.read_bytes},
+                         {"attention_layers", its.head_layers},
+                         {"weights", need.weights},
+                         {"cache", need.cache},
+                         {"scratch", need.scratch},
+                         {"staging", need.staging},
+                         {"total", need.total()},
+                         {"available", backend.device().memory.bytes},
+                         {"limit", backend.device().memory.text()}});
+    }
+    const auto known = [](double value) { return value > 0.0 ? Json(value) : Json(nullptr); };
+    Json all = {{"device", loaded.labels()},
+                {"ranks", ranks},
+                {"sums_per_token", split.sharing.sums},
+                {"sum_bytes_per_token", split.sharing.sum_bytes},
+                {"sum_seconds", known(split.sum_seconds)},
+                {"layers_tokens_per_second", known(split.layers_speed)},
+                {"text", tensor_plan_line(loaded, split, context)},
+                {"sums_text", sums_text(split)}};
+    add_speed(split.speed, all);
+    return all;
+}
+
+std::vector<std::string> tensor_lines(const Json& tensors) {
+    std::vector<std::string> lines = {shown(tensors["text"]).replace(0, 5, "run divides it:")};
+    if (tensors["sums_text"] != "") lines.push_back(shown(tensors["sums_text"]));
+    if (const std::string speed = speed_text(tensors); !speed.empty()) lines.back() += speed;
+    std::vector<std::string> memories;
+    for (const Json& rank : tensors["ranks"])
+        memories.push_back(fmt::format("{} of {} on {} (weights {}, cache {}, scratch {})",
+                                       bytes(rank["total"]), shown(rank["limit"]), shown(rank["id"]),
+                                       bytes(rank["weights"]), bytes(rank["cache"]), bytes(rank["scratch"])));
+    lines.push_back(fmt::format("{}", fmt::join(memories, "; ")));
+    return lines;
+}
+
 }  // namespace
 
 void add_decision(LoadedModel& loaded, const HostOptions& options, const SessionOptions& session,
@@ -97,6 +144,8 @@ void add_decision(LoadedModel& loaded, const HostOptions& options, const Session
     const Result<LoadDecision> decided = decide_load(loaded, options, session, notes);
     if (!decided)
         memory["refusal"] = decided.error().message;
+    else if (decided.value().tensors)
+        memory["tensors"] = tensors_json(loaded, *decided.value().tensors, session.context);
     else if (!decided.value().split)
         add_speed(decided.value().cost.speed, memory);
     else
@@ -117,6 +166,8 @@ std::vector<std::string> split_lines(const Json& memory) {
     if (memory.contains("refusal")) lines.push_back("run refuses: " + shown(memory["refusal"]));
     if (memory.contains("notes"))
         for (const Json& text : memory["notes"]) lines.push_back("note: " + shown(text));
+    if (memory.contains("tensors"))
+        for (std::string& line : tensor_lines(memory["tensors"])) lines.push_back(std::move(line));
     if (!memory.contains("split")) return lines;
     const Json& split = memory["split"];
     const uint64_t layers = number(split["layers"]), there = number(split["device_layers"]);
@@ -189,6 +240,15 @@ Result<Json> plan_json(LoadedModel& loaded, const HostOptions& options, uint64_t
     std::vector<std::string> notes;
     const SessionOptions session = session_options(options, loaded.device.backend->device(), context);
     const Result<LoadDecision> decided = decide_load(loaded, options, session, notes);
+    if (decided && decided.value().tensors) {
+        const TensorSplit& tensors = *decided.value().tensors;
+        for (size_t i = 0; i < tensors.ranks.size(); ++i) {
+            Backend& backend = *tensors.ranks[i].backend;
+            RL_TRY(add_part(tensors.sharing.ranks[i].plan, backend, loaded.label(&backend), options.fuse,
+                            context, all));
+        }
+        return all;
+    }
     if (!decided || !decided.value().split) {
         RL_TRY(add_part(plan, *loaded.device.backend, loaded.device.name(), options.fuse, context, all));
         return all;

@@ -114,13 +114,15 @@ Status choose_devices(LoadedModel& loaded, const HostOptions& options) {
     for (const std::string& other : options.others) all.push_back(RL_TRY(choose_device(other)));
     const std::vector<double>& shares = options.shares;
     const bool one_named = options.device.find(':') != std::string::npos || options.device == "cpu";
-    const bool shares_out = options.split_mode == SplitMode::layer || !shares.empty();
+    const bool shares_out = options.split_mode >= SplitMode::layer || !shares.empty();
     if (all.size() == 1 && !one_named && shares_out) all = all_gpus(all.front());
     if (!shares.empty() && shares.size() != all.size())
         return error("{}: {} share{} for {} device{}; {} names the devices, one twice where that is wanted",
                      options.names->shares, shares.size(), shares.size() == 1 ? "" : "s", all.size(),
                      all.size() == 1 ? "" : "s", options.names->device);
-    return take(loaded, std::move(all), shares);
+    RL_TRY(take(loaded, std::move(all), shares));
+    loaded.divides = loaded.is_shared() && options.split_mode == SplitMode::tensor;
+    return {};
 }
 
 Result<std::unique_ptr<Backend>> open_listed(const LoadedModel& loaded, const OpenDevice& device,

@@ -2,6 +2,7 @@
 
 #include "doctor/findings.h"
 #include "host/split.h"
+#include "host/tensor_split.h"
 #include "json/json.h"
 #include "measure/device_file.h"
 #include "measure/rate_limits.h"
@@ -306,6 +307,7 @@ static double speed_of(const LoadedModel& loaded, uint64_t context, const Speed&
 }
 
 double most_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position) {
+    if (!loaded.split.ranks.empty()) return tensor_speed(loaded, context, position).most;
     return speed_of(
         loaded, context, [&](const SessionOptions& session, std::span<const Placement> placements) {
             return most_tokens_per_second(*loaded.model, session, placements, bandwidth_of(loaded), position);
@@ -313,6 +315,7 @@ double most_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint6
 }
 
 double expected_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position) {
+    if (!loaded.split.ranks.empty()) return tensor_speed(loaded, context, position).expected;
     return speed_of(loaded, context,
                     [&](const SessionOptions& session, std::span<const Placement> placements) {
                         return expected_tokens_per_second(*loaded.model, session, placements, pace_of(loaded),

@@ -75,9 +75,12 @@ Result<std::vector<double>> parse_shares(const std::string& text) {
 Result<SplitMode> parse_split_mode(const std::string& name) {
     if (name == "none") return SplitMode::none;
     if (name == "layer") return SplitMode::layer;
-    if (name == "row" || name == "tensor")
-        return error("{}: the tensors of a layer are not shared out here: -sm layer shares layers out", name);
-    return error("takes none or layer, not \"{}\"", name);
+    if (name == "tensor") return SplitMode::tensor;
+    if (name == "row")
+        return error(
+            "takes none, layer or tensor, and not row: rows alone are not shared out here; tensor "
+            "divides each layer, layer shares them out");
+    return error("takes none, layer or tensor, not \"{}\"", name);
 }
 
 std::string device_list(const HostOptions& options) {
@@ -90,7 +93,7 @@ Status check_one_device(const HostOptions& options, std::string_view command) {
     if (!options.others.empty())
         return error("{}: redline {} computes on one device", names.with(names.device, device_list(options)),
                      command);
-    if (options.split_mode == SplitMode::layer || !options.shares.empty())
+    if (options.split_mode >= SplitMode::layer || !options.shares.empty())
         return error("{}: redline {} computes on one device",
                      options.shares.empty() ? names.split_mode : names.shares, command);
     return {};
@@ -128,7 +131,7 @@ static Status merge_list(HostOptions& options) {
     if (options.split_mode == SplitMode::none && !options.shares.empty())
         return error("{}: {} has the model on one device: leave one of them out", names.shares,
                      names.with(names.split_mode, "none"));
-    const bool all_gpus = options.split_mode == SplitMode::layer || !options.shares.empty();
+    const bool all_gpus = options.split_mode >= SplitMode::layer || !options.shares.empty();
     if (options.main_gpu >= 0 && (all.size() > 1 || all_gpus))
         return error("{}: several devices have layers; with {} it says which of them is used alone",
                      names.with(names.main_gpu, options.main_gpu), names.with(names.split_mode, "none"));
@@ -180,6 +183,20 @@ static Status check_name(const std::string& device, const std::string& given) {
     return {};
 }
 
+// Where layers are divided, no part of one is elsewhere.
+static Status check_divided(const HostOptions& options) {
+    const SettingNames& names = *options.names;
+    if (options.split_mode != SplitMode::tensor) return {};
+    const char* const other = options.gpu_layers >= 0    ? names.gpu_layers
+                              : options.cpu_experts      ? names.cpu_experts
+                              : !options.tensors.empty() ? names.tensors
+                                                         : nullptr;
+    if (!other) return {};
+    return error(
+        "{}: with {} each device has a part of every layer: leave it out, or share layers out with {}", other,
+        names.with(names.split_mode, "tensor"), names.with(names.split_mode, "layer"));
+}
+
 Status settle_device(HostOptions& options) {
     RL_TRY(merge_list(options));
     RL_TRY(merge_device(options));
@@ -191,6 +208,7 @@ Status settle_device(HostOptions& options) {
         RL_TRY(check_name(other, given));
         heads.insert(other.substr(0, other.find(':')));
     }
+    RL_TRY(check_divided(options));
     const auto unused = [](const char* level, const std::string& device) {
         return error("{} means nothing with {}: leave it out", level, device);
     };

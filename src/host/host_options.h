@@ -18,9 +18,10 @@ struct TensorPlace {
 
 // How a model is shared out over the devices there are.
 enum class SplitMode : uint8_t {
-    list,   // over those that are named
-    none,   // one of them has it
-    layer,  // over those that are named, or, where none is, all GPUs of the best backend
+    list,    // over those that are named
+    none,    // one of them has it
+    layer,   // over those that are named, or, where none is, all GPUs of the best backend
+    tensor,  // likewise, but each computes a part of every layer
 };
 
 // When a device's kernels are compared with the reference before they are used.
@@ -123,7 +124,7 @@ Result<std::string> device_name(const std::string& text);
 Status take_devices(const std::string& text, HostOptions& options);
 // "3,1" or "3/1".
 Result<std::vector<double>> parse_shares(const std::string& text);
-// "none" or "layer"; others are errors with what would work.
+// "none", "layer" or "tensor"; others are errors with what would work.
 Result<SplitMode> parse_split_mode(const std::string& name);
 // The devices of the list, "hip:0,hip:1".
 std::string device_list(const HostOptions& options);

@@ -2,6 +2,7 @@
 
 #include "devices/device_choice.h"
 #include "host/load_model.h"
+#include "host/tensor_split.h"
 #include "measure/kernel_verdicts.h"
 #include "plan/kernel_key.h"
 
@@ -92,7 +93,8 @@ Status check_device(LoadedModel& loaded, OpenDevice& device, const HostOptions& 
     if (!wants_check(*device.backend, options)) return {};
     std::optional<Error> lost;
     while (device.name() != "cpu") {
-        const SessionOptions session = session_options(options, device.backend->device(), context, outputs);
+        const SessionOptions session =
+            with_ranks(session_options(options, device.backend->device(), context, outputs), loaded);
         const std::string name = loaded.label(device.backend.get());
         const Result<CheckedKernels> checked =
             check_once(*loaded.model, *device.backend, name, options, session);

@@ -1,6 +1,7 @@
 #include "host/load_model.h"
 
 #include "host/device_list.h"
+#include "host/expected_speed.h"
 #include "host/file_notes.h"
 #include "host/find_model.h"
 #include "host/kernel_check.h"
@@ -93,6 +94,7 @@ Status place_model(LoadedModel& loaded, const HostOptions& options, uint64_t con
     const auto start = Clock::now();
     if (!loaded.device.backend) RL_TRY(open_for(loaded, options));
     if (context > 0) {
+        if (loaded.divides) measure_speeds(loaded, options);  // by which kernels have their widths
         RL_TRY(check_kernels(loaded, options, context, outputs));
         RL_TRY(quick_tune(loaded, options, context, outputs));
         const DeviceInfo& device = loaded.device.backend->device();
@@ -169,6 +171,10 @@ Result<std::unique_ptr<Engine>> open_engine(const LoadedModel& loaded, const Hos
     if (!loaded.split) return Engine::create(*loaded.model, engine);
     Work loading(*options.notes, "loading");
     engine.placements = loaded.split.placements;
+    engine.ranks = loaded.split.ranks;
+    engine.ranks_note = [notes = options.notes](const std::string& why) {
+        notes->note("sums over the devices go through the host's memory, which takes longer: " + why);
+    };
     engine.stream_rows = loaded.split.stream_rows;
     engine.stream_expected = {loaded.split.cpu_row_seconds,
                               [notes = options.notes](const std::string& slow) { notes->note(slow); }};

@@ -4,6 +4,7 @@
 #include "host/expected_speed.h"
 #include "host/open_device.h"
 #include "host/split.h"
+#include "host/tensor_split.h"
 #include "memory/budget.h"
 
 #include <fmt/ranges.h>
@@ -62,6 +63,19 @@ void say_split(const LoadedModel& loaded, const Split& split, const SplitCost& c
         notes.detail(fmt::format("the CPU reads {} per token", format_bytes(cost.cpu_bytes)));
     for (size_t i = 0; i < split.needs.size(); ++i)
         say_memory(split.needs[i], loaded.label(split.backends[i]), split.backends[i]->device(), notes);
+}
+
+void say_tensors(const LoadedModel& loaded, const TensorSplit& split, uint64_t context, Notes& notes) {
+    notes.inform(tensor_plan_line(loaded, split, context));
+    say_speed(split.speed, notes);
+    if (const std::string sums = sums_text(split); !sums.empty()) notes.inform(sums);
+    for (size_t i = 0; i < split.needs.size(); ++i) {
+        const Backend* backend = split.ranks[i].backend;
+        say_memory(split.needs[i], loaded.label(backend), backend->device(), notes);
+        if (const uint64_t whole = split.sharing.ranks[i].whole_bytes; whole > 0)
+            notes.detail(fmt::format("{} of the weights on {} are there as a whole", format_bytes(whole),
+                                     loaded.label(backend)));
+    }
 }
 
 Status open_cpu(LoadedModel& loaded, const HostOptions& options) {
@@ -363,6 +377,7 @@ static bool is_asked(const SplitWish& wish, uint32_t layers) {
 Result<uint64_t> split_context(LoadedModel& loaded, const HostOptions& options, uint64_t most) {
     std::vector<std::string> unsaid;
     const Model& model = *loaded.model;
+    if (loaded.divides) return tensor_context(loaded, options, most);
     if (loaded.is_shared()) measure_speeds(loaded, options);
     const SplitWish wish = RL_TRY(wish_of(loaded, options, unsaid));
     if (loaded.device.name() == "cpu" && !loaded.is_shared()) return uint64_t(0);
@@ -403,9 +418,9 @@ static void note_differences(const LoadedModel& loaded, const HostOptions& optio
 }
 
 // The need of all devices together when they have all layers.
-static MemoryNeed together(const Split& split) {
+static MemoryNeed together(std::span<const MemoryNeed> needs) {
     MemoryNeed whole;
-    for (const MemoryNeed& need : split.needs) {
+    for (const MemoryNeed& need : needs) {
         whole.weights += need.weights;
         whole.cache += need.cache;
         whole.scratch += need.scratch;
@@ -420,10 +435,11 @@ Result<SessionNeed> session_need(const LoadedModel& loaded, const SessionOptions
         const MemoryNeed need = RL_TRY(memory_need(*loaded.model, *loaded.device.backend, session));
         return SessionNeed{need, budget, need.total() <= budget};
     }
+    if (loaded.divides) return tensor_need(loaded, session);
     SplitWish all;
     add_shares(loaded, all);
     const Split split = RL_TRY(split_model(*loaded.model, session, loaded.split_places(), all));
-    SessionNeed shared{together(split), 0, fits(split)};
+    SessionNeed shared{together(split.needs), 0, fits(split)};
     for (const OpenDevice* one : loaded.devices()) shared.budget += one->backend->device().memory.bytes;
     return shared;
 }
@@ -440,7 +456,7 @@ static Result<LoadDecision> decide_wish(LoadedModel& loaded, const HostOptions& 
         all.shares = wish.shares;
         all.exact = wish.exact;
         Split split = RL_TRY(split_model(model, session, loaded.split_places(), all));
-        whole = together(split);
+        whole = together(split.needs);
         if (!asked && (fits(split) || has_cpu(loaded) || !yield))
             return split_decision(loaded, options, whole, std::move(split), session);
     } else {
@@ -462,8 +478,25 @@ static Result<LoadDecision> decide_wish(LoadedModel& loaded, const HostOptions& 
     return fitting_decision(loaded, options, wish, *yield, session, whole, notes);
 }
 
+// Decides for a model whose layers are divided over its devices.
+static Result<LoadDecision> tensor_decision(LoadedModel& loaded, const HostOptions& options,
+                                            const SessionOptions& session, std::vector<std::string>& notes) {
+    LoadDecision decision;
+    auto split = std::make_shared<TensorSplit>(RL_TRY(divide_tensors(loaded, options, session)));
+    decision.whole = together(split->needs);
+    decision.cost.speed = split->speed;
+    for (std::string& text : tensor_notes(loaded, *split)) notes.push_back(std::move(text));
+    decision.tensors = std::move(split);
+    return decision;
+}
+
 Result<LoadDecision> decide_load(LoadedModel& loaded, const HostOptions& options,
                                  const SessionOptions& session, std::vector<std::string>& notes) {
+    if (loaded.divides) return tensor_decision(loaded, options, session, notes);
+    if (options.split_mode == SplitMode::tensor)
+        notes.push_back(fmt::format("{}: there is one device, {}, and nothing is divided",
+                                    options.names->with(options.names->split_mode, "tensor"),
+                                    loaded.device.name()));
     if (loaded.is_shared()) measure_speeds(loaded, options);
     const SplitWish wish = RL_TRY(wish_of(loaded, options, notes));
     Result<LoadDecision> decided = decide_wish(loaded, options, session, wish, notes);
@@ -488,6 +521,7 @@ static void note_budget(const LoadedModel& loaded, const HostOptions& options, c
 
 Status plan_load(LoadedModel& loaded, const HostOptions& options, const SessionOptions& session) {
     loaded.split.placements.clear();
+    loaded.split.ranks.clear();
     loaded.split.stream_rows = 0;
     loaded.split.counts = {loaded.model->config().layers, 0, 0, {}};
     std::vector<std::string> notes;
@@ -495,6 +529,12 @@ Status plan_load(LoadedModel& loaded, const HostOptions& options, const SessionO
     for (const std::string& text : notes) options.notes->note(text);
     const LoadDecision decided = RL_TRY(decision);
     loaded.speed.planned = decided.cost.speed;
+    if (decided.tensors) {
+        loaded.split.ranks = decided.tensors->ranks;
+        loaded.split.counts.by_device.assign(loaded.devices().size(), loaded.model->config().layers);
+        say_tensors(loaded, *decided.tensors, session.context, *options.notes);
+        return {};
+    }
     if (decided.split) {
         loaded.split.placements = decided.split->placements;
         loaded.split.counts = decided.split->counts;

@@ -26,11 +26,14 @@ struct StreamChoice {
     std::string text() const;     // for the end of the plan line
 };
 
+struct TensorSplit;  // see host/tensor_split.h
+
 struct LoadDecision {
     MemoryNeed whole;            // of the whole model on the device
     std::optional<Split> split;  // empty: the whole model is on the device
     SplitCost cost;              // of the split; without one only its speed is set
     StreamChoice stream = {};
+    std::shared_ptr<const TensorSplit> tensors = {};  // of a model whose layers are divided over devices
 };
 // Decides how a session like this one runs on the device that is open; nothing is loaded, and `notes` gets
 // what differs from the options. `loaded` gets the CPU and the bandwidths where they count. An error has the

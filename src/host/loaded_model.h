@@ -39,11 +39,13 @@ struct OpenDevice {
 struct ModelSplit {
     OpenDevice cpu;                     // what the devices have no room for; not opened where that is nothing
     std::vector<Placement> placements;  // which steps of the plan run where; empty: all on the device
-    SplitCounts counts;                 // of the model's layers
-    uint32_t stream_rows = 0;           // see EngineOptions
-    double cpu_row_seconds = 0.0;       // per row of a prompt in the CPU's layers, see StreamExpectation
+    // Instead: those that compute a part of each layer; empty: none do.
+    std::vector<RankPlace> ranks;
+    SplitCounts counts;            // of the model's layers
+    uint32_t stream_rows = 0;      // see EngineOptions
+    double cpu_row_seconds = 0.0;  // per row of a prompt in the CPU's layers, see StreamExpectation
 
-    explicit operator bool() const { return !placements.empty(); }
+    explicit operator bool() const { return !placements.empty() || !ranks.empty(); }
 };
 
 // Tokens per second of a generation; 0: not known.
@@ -60,6 +62,7 @@ struct MeasuredSpeed {
     // Seconds that a step takes to go on at another place, for each pair: see crossing_seconds().
     std::map<std::pair<const Backend*, const Backend*>, double> crossings;
     Speed planned;              // at the beginning of the context, by plan_load()
+    double sum_seconds = 0.0;   // of a sum over the devices that divide each layer
     double load_seconds = 0.0;  // that inspecting and loading took, checks included
 };
 
@@ -67,6 +70,7 @@ struct MeasuredSpeed {
 struct LoadedModel {
     OpenDevice device;               // the first, and mostly the only one
     std::vector<OpenDevice> others;  // those that share its layers, in the order of these
+    bool divides = false;            // each layer is divided over these, see SplitMode::tensor
     ModelSplit split;
     MeasuredSpeed speed;
     CacheType cache = CacheType::f16;

@@ -1,6 +1,7 @@
 #include "host/quick_tune.h"
 
 #include "host/load_model.h"
+#include "host/tensor_split.h"
 #include "host/tuned.h"
 #include "measure/quick_tune.h"
 #include "memory/budget.h"
@@ -39,6 +40,10 @@ bool wants_tune(const Backend& backend, const HostOptions& options) {
 }
 
 bool fits(const LoadedModel& loaded, const OpenDevice& device, const SessionOptions& session) {
+    if (loaded.divides) {
+        const Result<SessionNeed> all = tensor_need(loaded, session);
+        return all && all.value().fits;
+    }
     const Result<MemoryNeed> need = memory_need(*loaded.model, *device.backend, session);
     return need && need.value().total() <= device.backend->device().memory.bytes;
 }
@@ -66,7 +71,8 @@ Status tune_device(LoadedModel& loaded, OpenDevice& device, const HostOptions& o
                    uint32_t outputs) {
     if (device.name() == "cpu" || !wants_tune(*device.backend, options)) return {};
     const std::string name = loaded.label(device.backend.get());
-    const SessionOptions session = session_options(options, device.backend->device(), context, outputs);
+    const SessionOptions session =
+        with_ranks(session_options(options, device.backend->device(), context, outputs), loaded);
     const Variants before = device.backend->variants();
     const std::unique_ptr<TuneClock> clock = steady_clock();
     Result<QuickTune> tuned = [&] {

@@ -47,6 +47,8 @@ Status DeviceRescue::place() {
         device->backend = RL_TRY(redline::open_again(loaded_, *device, options_));
         for (Placement& placement : loaded_.split.placements)
             if (placement.backend == device->placed) placement.backend = device->backend.get();
+        for (RankPlace& rank : loaded_.split.ranks)
+            if (rank.backend == device->placed) rank.backend = device->backend.get();
     }
     if (options_.second_head) RL_TRY(options_.second_head->place(loaded_.output_backend(), {}));
     if (loaded_.split) return {};
@@ -85,8 +87,9 @@ Status DeviceRescue::reopen(Engine& engine, const Error& loss) {
     const auto reopened = [&]() -> Status {
         if (!loaded_.split) return engine.reopen();
         Work loading(*options_.notes, "loading");
-        return engine.reopen(loaded_.split.placements,
-                             [&](uint64_t done, uint64_t total) { loading.update(done, total); });
+        const Progress progress = [&](uint64_t done, uint64_t total) { loading.update(done, total); };
+        if (!loaded_.split.ranks.empty()) return engine.reopen(loaded_.split.ranks, progress);
+        return engine.reopen(loaded_.split.placements, progress);
     }();
     if (loaded_.split) last_ = Clock::now();  // its weights were loaded only now
     return reopened ? reopened : not_again(loss, reopened.error());

@@ -193,7 +193,7 @@ TEST_CASE("options: a list of devices that cannot be is one line, which says wha
         CHECK_MESSAGE(settled({"--device", wrong}) == "refused", wrong);
     for (const char* wrong : {"", "a", "3,,1", "-1,1", "0,0", "nan,1", "3;1", "1e99"})
         CHECK_MESSAGE(settled({"-ts", wrong}) == "refused", wrong);
-    for (const char* wrong : {"row", "tensor", "graph", ""}) CHECK(settled({"-sm", wrong}) == "refused");
+    for (const char* wrong : {"row", "graph", ""}) CHECK(settled({"-sm", wrong}) == "refused");
     CHECK(settled({"-dev", "hip:0,hip:1", "-ts", "1,1,1"}) ==
           "-ts/--tensor-split: 3 shares for the 2 devices of --device hip:0,hip:1");
     CHECK(settled({"-dev", "hip:0", "-ts", "1,1"}) ==
@@ -206,6 +206,13 @@ TEST_CASE("options: a list of devices that cannot be is one line, which says wha
         "used alone");
     CHECK(settled({"-sm", "none", "-ts", "1,1"}) ==
           "-ts/--tensor-split: -sm/--split-mode none has the model on one device: leave one of them out");
+    CHECK(settled({"-dev", "hip:0,hip:1", "-sm", "tensor", "-ngl", "7"}) ==
+          "-ngl: with -sm/--split-mode tensor each device has a part of every layer: leave it out, or share "
+          "layers out with -sm/--split-mode layer");
+    CHECK(
+        settled({"-dev", "hip:0,hip:1", "-sm", "tensor", "-mg", "1"}) ==
+        "-mg/--main-gpu 1: several devices have layers; with -sm/--split-mode none it says which of them is "
+        "used alone");
     CHECK(settled({"-dev", "hip:0,cpu:1"}) == "--device hip:0,cpu:1: the CPU is one device, called cpu");
     CHECK(settled({"-dev", "hip:0,vulkan:"}) ==
           "--device hip:0,vulkan:: a number, or part of a device's name, belongs behind the colon");

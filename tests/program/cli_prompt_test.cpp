@@ -241,7 +241,7 @@ TEST_CASE("run: llama.cpp's options are taken with one note, or refused by their
     CHECK(has(got.err, "note: --jinja, --mlock, -fa change nothing here"));
     check_refused(greedy({"-p", "a", "--lora", "x.gguf"}), 2, {"--lora: there are no adapters here"});
     check_refused(greedy({"-p", "a", "--completion-bash"}), 2, {"redline completion bash"});
-    check_refused(greedy({"-p", "a", "-sm", "row"}), 2, {"-sm layer shares layers out"});
+    check_refused(greedy({"-p", "a", "-sm", "row"}), 2, {"tensor divides each layer, layer shares them out"});
     check_refused(greedy({"-p", "a", "--rpc", "host:1"}), 2, {"the devices are those of this machine"});
     check_refused(greedy({"-p", "a", "--gpu", "max"}), 2, {"-ngl N"});
     check_refused(greedy({"-p", "a", "-ts", "3,1"}), 2,

@@ -196,3 +196,87 @@ TEST_CASE("device list: uneven devices of HIP have the layers that they have roo
     CHECK(has(all.err, "plan: 1/2 layers on hip:0"));
     CHECK(has(all.err, ", 1 on hip:1 ("));
 }
+
+TEST_CASE(
+    "device list: with -sm tensor each device has a part of every layer, and the text is the same each time") {
+    for (const std::string& list : twice())
+        for (const std::string model : {"llama3", "qwen35", "qwen3moe"}) {
+            INFO(list, " with ", model);
+            const auto arguments = run_on(list, model, {"-sm", "tensor"});
+            const Outcome first = redline_(arguments);
+            const Json got = answer(first);
+            CHECK(answer(redline_(arguments))["text"] == got["text"]);
+            CHECK(has(first.err, " layers over " + first_of(list) + " ("));
+            CHECK(has(first.err, "sums of a token: "));
+            REQUIRE(got["device"]["list"].size() == 2);
+            if (list == "cpu,cpu") CHECK(answer(redline_(run_on("cpu", model)))["text"] == got["text"]);
+        }
+}
+
+TEST_CASE("device list: info shows what is where with -sm tensor, and what cannot be is one line") {
+    const auto info = [](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments = {"info", golden("models/llama3.gguf"), "-sm", "tensor"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return redline_(arguments);
+    };
+    const Json tensors = answer(info({"--device", "cpu,cpu", "-ts", "3,1", "--json"}))["memory"]["tensors"];
+    REQUIRE(tensors["ranks"].size() == 2);
+    CHECK(tensors["ranks"][0]["bytes_per_token"] > tensors["ranks"][1]["bytes_per_token"]);
+    CHECK(tensors["ranks"][1]["id"] == "cpu (2)");
+    CHECK(tensors["sums_per_token"] == 4);
+    CHECK(tensors["sum_bytes_per_token"].get<uint64_t>() > 0);
+    const Outcome shown = info({"--device", "cpu,cpu", "--plan"});
+    CHECK(has(shown.out, "run divides it: each of 2 layers over cpu ("));
+    CHECK(has(shown.out, "on cpu (2):"));
+    const auto refused = [](const std::string& model, const std::vector<std::string>& more, int code) {
+        std::vector<std::string> all = {"-sm", "tensor"};
+        all.insert(all.end(), more.begin(), more.end());
+        const Outcome got = redline_(run_on("cpu,cpu", model, all));
+        CHECK(got.code == code);
+        CHECK(got.out.empty());
+        return got.err;
+    };
+    CHECK(has(refused("olmo2", {}, 1),
+              "rms_norm cannot be divided over devices: a norm of whole rows needs "
+              "those of all ranks; -sm/--split-mode layer shares whole layers out"));
+    CHECK(has(refused("llama3", {"-ngl", "1"}, 2), "each device has a part of every layer"));
+    CHECK(has(refused("llama3", {"--mem-budget", "100K"}, 1), "; -sm/--split-mode layer shares whole"));
+    CHECK(has(redline_(run_on("cpu", "llama3", {"-sm", "tensor"})).err, "there is one device, cpu"));
+}
+
+TEST_CASE(
+    "device list: a call that fails on one of two linked devices is one error line, or the text is the same") {
+    const std::vector<std::string>& names = device_names();
+    if (std::ranges::count(names, "hip") == 0 || !std::getenv("RL_HIP_DOUBLE_ARCH"))
+        return not_tested("failing calls on two linked devices: HIP's double is not here");
+    ::setenv("RL_HIP_DOUBLE_COUNT", "2", 1);
+    const std::vector<std::string> arguments =
+        run_on("hip:0,hip:1", "llama3", {"--no-self-test", "--no-tune", "-sm", "tensor"});
+    const Outcome whole = redline_(arguments);
+    const Json want = answer(whole)["text"];
+    CHECK(has(whole.err, "which add by themselves"));
+    size_t failed = 0, rescued = 0;
+    for (const std::string fault : {"hipMalloc 2", "hipHostMalloc 2", "hipMemcpyDtoHAsync 719",
+                                    "hipMemcpyDtoHAsync 1", "hipStreamSynchronize 719", "hipGraphLaunch 1"})
+        for (const int call : {1, 2, 3, 5, 8, 13, 21, 34, 55}) {
+            const size_t space = fault.find(' ');
+            const std::string what =
+                fmt::format("{} {}{}", fault.substr(0, space), call, fault.substr(space));
+            CAPTURE(what);
+            ::setenv("RL_HIP_DOUBLE_FAIL", what.c_str(), 1);
+            const Outcome got = redline_(arguments);
+            ::unsetenv("RL_HIP_DOUBLE_FAIL");
+            if (got.code == 0) {
+                CHECK(answer(got)["text"] == want);
+                rescued += has(got.err, "was lost");
+                continue;
+            }
+            ++failed;
+            CHECK((got.code == 1 || got.code == 3));
+            const std::string last = got.err.substr(got.err.rfind("redline: "));
+            CHECK_MESSAGE(std::ranges::count(last, '\n') == 1, got.err);
+        }
+    ::unsetenv("RL_HIP_DOUBLE_COUNT");
+    CHECK(failed > 10);
+    CHECK(rescued > 0);
+}

@@ -378,9 +378,14 @@ private:
         const auto measured = [&](Backend& backend) {
             return measured_bandwidth(backend, options.cache_folder, *options.notes);
         };
-        for (OpenDevice* place : loaded.places()) place->bandwidth = measured(*place->backend);
+        const std::vector<OpenDevice*> places = loaded.places();
+        for (OpenDevice* place : places) place->bandwidth = measured(*place->backend);
         measure_paces(loaded, options, true);
         if (!loaded.split) return loaded.device.bandwidth;
+        if (!loaded.split.ranks.empty())  // all of them read at the same time
+            return std::accumulate(
+                places.begin(), places.end(), 0.0,
+                [](double sum, const OpenDevice* place) { return sum + place->bandwidth; });
         uint64_t bytes = 0;
         for (const OpenDevice* place : loaded.places())
             bytes += RL_TRY(step_bytes(*loaded.model, {}, loaded.split.placements, *place->backend, 1));

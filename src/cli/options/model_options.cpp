@@ -133,17 +133,18 @@ void add_split_options(Options& options, ModelOptions& target) {
                                                                : RL_TRY(parse_integer(text, 0, kAll));
             return {};
         });
-    options.each("-sm --split-mode", "none|layer",
+    options.each("-sm --split-mode", "none|layer|tensor",
                  "layer: a model's layers are shared out over the devices that -dev names, or over all GPUs; "
-                 "none: one device has them (default: as many devices as -dev names)",
+                 "tensor: each of these computes a part of every layer; none: one device has them (default: "
+                 "the layers over the devices that -dev names)",
                  [&target](const std::string& name) -> Status {
                      target.split_mode = RL_TRY(parse_split_mode(name));
                      return {};
                  });
     options.each(
         "-ts --tensor-split", "N,N[,...]",
-        "the layers of each device, in proportion (default: by how fast each reads, as far as it has "
-        "memory)",
+        "the layers of each device, or its part of every layer, in proportion (default: by how fast each "
+        "reads, as far as it has memory)",
         [&target](const std::string& shares) -> Status {
             target.shares = RL_TRY(parse_shares(shares));
             return {};
