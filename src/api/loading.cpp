@@ -7,6 +7,7 @@ namespace {
 // The members of redline_model_options, as callers write them.
 constexpr SettingNames kMembers = {.device = "device",
                                    .main_gpu = "main_gpu",
+                                   .split_mode = "split_mode",
                                    .context = "context",
                                    .gpu_layers = "gpu_layers",
                                    .cpu_experts = "cpu_experts",
@@ -70,6 +71,8 @@ Result<HostOptions> host_options(const std::string& path, const redline_model_op
     if (given.device && *given.device)
         if (const Status taken = take_devices(given.device, options); !taken)
             return error("device {}", taken.error().message);
+    if (given.split_mode)
+        options.split_mode = RL_TRY(parsed("split_mode", parse_split_mode(given.split_mode)));
     if (given.cache_type) options.cache = RL_TRY(parsed("cache_type", parse_cache_type(given.cache_type)));
     options.gpu_layers = given.gpu_layers;
     if (given.cpu_experts != -1) options.cpu_experts = given.cpu_experts;

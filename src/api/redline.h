@@ -125,11 +125,15 @@ typedef struct redline_model_options {
     void (*note)(void* user, int kind, const char* text);
     void (*progress)(void* user, const char* work, uint64_t done, uint64_t total);
     void* user; /* given to both */
+
+    /* How several devices have a model. "layer": each has some of its layers; "tensor": each computes a part
+     * of every layer; "none": one has it. NULL: the layers over those that `device` names. */
+    const char* split_mode;
 } redline_model_options;
 #define REDLINE_MODEL_OPTIONS                                                                               \
     {                                                                                                       \
         sizeof(redline_model_options), NULL, NULL, NULL, 0, 0, 0, 0, -1, -1, NULL, 0, 0, -1, 0, NULL, NULL, \
-            NULL                                                                                            \
+            NULL, NULL                                                                                      \
     }
 
 /* A GGUF file, of a split one the first part. NULL: an error. */

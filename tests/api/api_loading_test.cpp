@@ -74,6 +74,22 @@ TEST_CASE("api: tensors are placed by their names, and a place that is none is a
     CHECK(has(redline_error(), "tensors = blk=abacus: tensors can be on " + device + " or cpu"));
 }
 
+TEST_CASE("api: layers are divided over the devices of a list where that is asked for") {
+    redline_model_options options = tiny_options("cpu,cpu");
+    Told told;
+    told.listen(options);
+    options.split_mode = "tensor";
+    const OneModel model = load_with(options, golden("models/llama3.gguf"));
+    CHECK_MESSAGE(has(told.plan, "each of 2 layers over cpu ("), told.plan);
+    options.split_mode = "row";
+    CHECK(redline_model_load(golden("models/llama3.gguf").c_str(), &options) == nullptr);
+    CHECK(has(redline_error(), "split_mode takes none, layer or tensor, and not row"));
+    options.split_mode = "tensor";
+    options.gpu_layers = 1;
+    CHECK(redline_model_load(golden("models/llama3.gguf").c_str(), &options) == nullptr);
+    CHECK(has(redline_error(), "gpu_layers: with split_mode = tensor each device has a part"));
+}
+
 TEST_CASE(
     "api: tuned variants of the cache folder are used, and kernels are timed only where that is asked") {
     if (!has_hip_double()) RL_SKIP("HIP's double is not what runs here");
