@@ -34,16 +34,16 @@ SamplerOptions greedy() {
     return options;
 }
 
-struct Run {
+struct Told {
     PromptResult prompt;
     Generation generation;
     std::vector<std::string> pieces;  // as the sink got them
 };
 
-Run run(Bed& b, const std::string& prompt, const GenerateOptions& options = {},
+Told run(Bed& b, const std::string& prompt, const GenerateOptions& options = {},
         const SamplerOptions& how = greedy(), bool ignore_eos = false) {
     Sampler sampler = must(make_sampler(*b.model, how, ignore_eos, b.session->context()));
-    Run out;
+    Told out;
     out.prompt = must(read_prompt(*b.session, sampler, b.model->tokenizer().encode(prompt)));
     const TextSink sink = [&](std::string_view piece) {
         out.pieces.emplace_back(piece);
@@ -63,7 +63,7 @@ GenerateOptions at_most(int64_t tokens) {
 
 TEST_CASE("generate: goes on until the model ends the text, and counts what it did") {
     Bed b = bed();
-    const Run r = run(b, "a");
+    const Told r = run(b, "a");
     CHECK(r.generation.text == ChainModel::kWholeText);
     CHECK(r.generation.reason == StopReason::end_of_generation);
     CHECK(r.prompt.tokens == 2);  // with BOS
@@ -79,7 +79,7 @@ TEST_CASE("generate: goes on until the model ends the text, and counts what it d
 
 TEST_CASE("generate: the sink gets whole characters, though their bytes are three tokens") {
     Bed b = bed();
-    const Run r = run(b, "x");
+    const Told r = run(b, "x");
     std::string joined;
     for (const std::string& piece : r.pieces) {
         CHECK_MESSAGE(is_valid_utf8(piece), "piece of ", piece.size(), " bytes");
@@ -96,11 +96,11 @@ TEST_CASE("generate: a character that is cut off by the token limit becomes a re
 
 TEST_CASE("generate: no more tokens than asked for, and none at all for 0") {
     Bed b = bed();
-    const Run three = run(b, "a", at_most(3));
+    const Told three = run(b, "a", at_most(3));
     CHECK(three.generation.text == "bcd");
     CHECK(three.generation.reason == StopReason::max_tokens);
     CHECK(three.generation.steps == 2);  // the third was not read
-    const Run none = run(b, "abc", at_most(0));
+    const Told none = run(b, "abc", at_most(0));
     CHECK(none.generation.text.empty());
     CHECK(none.generation.reason == StopReason::max_tokens);
     CHECK(b.session->position() == 4);
@@ -133,7 +133,7 @@ TEST_CASE("generate: the text ends before a stop string, of which nothing reache
     Bed b = bed();
     GenerateOptions options;
     options.stops = {"zzz", "klm"};
-    const Run r = run(b, "a", options);
+    const Told r = run(b, "a", options);
     CHECK(r.generation.text == "bcdefghij");
     CHECK(r.generation.reason == StopReason::stop_string);
     CHECK(r.generation.stop == "klm");
@@ -152,7 +152,7 @@ TEST_CASE("generate: the beginning of a stop string that does not complete is te
 
 TEST_CASE("generate: a full context ends the text, or is shifted when asked to") {
     Bed b = bed({}, 8);
-    const Run stopped = run(b, "ab");
+    const Told stopped = run(b, "ab");
     CHECK(stopped.generation.reason == StopReason::context_full);
     // Three tokens of prompt, five read after it, and the one that the last of them gives.
     CHECK(stopped.generation.text == "cdefgh");
@@ -161,7 +161,7 @@ TEST_CASE("generate: a full context ends the text, or is shifted when asked to")
     GenerateOptions options;
     options.when_full = WhenFull::shift;
     options.keep = 3;
-    const Run shifted = run(b, "ab", options);
+    const Told shifted = run(b, "ab", options);
     CHECK(shifted.generation.reason == StopReason::end_of_generation);
     CHECK(shifted.generation.text == std::string(ChainModel::kWholeText).substr(1));
     CHECK(shifted.generation.shifts > 3);
@@ -177,7 +177,7 @@ TEST_CASE("generate: a shift works at the smallest contexts, and when all is to 
             INFO("context ", context, ", keep ", keep);
             Bed b = bed({}, context);
             options.keep = keep;
-            const Run r = run(b, "", options);  // BOS alone
+            const Told r = run(b, "", options);  // BOS alone
             CHECK(r.generation.text == "abcdefghijklmnopqrst");
             CHECK(b.session->position() <= context);
         }
@@ -217,7 +217,7 @@ TEST_CASE("generate: a sink that wants no more ends it") {
 
 TEST_CASE("generate: ignore_eos never chooses a token that ends the text") {
     Bed b = bed();
-    const Run r = run(b, "z", at_most(30), greedy(), true);
+    const Told r = run(b, "z", at_most(30), greedy(), true);
     CHECK(r.generation.reason == StopReason::max_tokens);
     CHECK(r.generation.tokens.size() == 30);
     for (const Token token : r.generation.tokens)
@@ -275,7 +275,7 @@ TEST_CASE("generate: logits that are no numbers end the text, which is kept, and
         Bed b = bed(chain);
         SamplerOptions how = greedy();
         how.temperature = temperature;
-        const Run r = run(b, "a", {}, how);
+        const Told r = run(b, "a", {}, how);
         CHECK(r.generation.reason == StopReason::broken);
         CHECK(r.generation.text == "bc");
         CHECK(r.generation.fault.find(" is nan: the model file is damaged") != std::string::npos);
@@ -355,7 +355,7 @@ TEST_CASE("read_prompt: an empty prompt and one that is too long are errors that
     CHECK(long_one.error().message.find("5 tokens") != std::string::npos);
     CHECK(long_one.error().message.find("-c") != std::string::npos);
     // A prompt that fills the context still gives one token.
-    const Run r = run(b, "abc");
+    const Told r = run(b, "abc");
     CHECK(r.generation.text == "d");
     CHECK(r.generation.reason == StopReason::context_full);
 }
