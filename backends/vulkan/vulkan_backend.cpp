@@ -1,5 +1,6 @@
 #include "backends/vulkan/vulkan_backend.h"
 
+#include "backends/vulkan/ops/steps.h"
 #include "backends/vulkan/runtime/fragments.h"
 #include "backends/vulkan/runtime/read_bandwidth.h"
 
@@ -59,6 +60,12 @@ VulkanBackend::VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Mem
 Status VulkanBackend::find_fragments() {
     device_->fragments = RL_TRY(ask_fragments(*device_, *memory_, pipelines_));
     return {};
+}
+
+// Llama-3.1-8B Q4_K_M on an H200, 2026-11-30 and 2026-11-29.
+double VulkanBackend::row_cost(uint32_t rows) const {
+    if (uses_fragments(*device_)) return rows <= 1 ? 1.0 : rows <= 8 ? 1.57 : 2.05;
+    return rows <= 1 ? 1.0 : rows <= 2 ? 1.54 : rows <= 4 ? 2.07 : 3.2;
 }
 
 bool VulkanBackend::has_kernels(const Format& format) const {

@@ -16,10 +16,7 @@ public:
     const DeviceInfo& device() const override { return info_; }
     bool lost() const override { return device_->lost(); }
     bool has_kernels(const Format& format) const override;
-    // Llama-3.1-8B Q4_K_M on an H200, 2026-11-29.
-    double row_cost(uint32_t rows) const override {
-        return rows <= 1 ? 1.0 : rows <= 2 ? 1.54 : rows <= 4 ? 2.07 : 3.2;
-    }
+    double row_cost(uint32_t rows) const override;
     uint32_t alike_rows(const BoundPlan& bound) const override {
         return bound.plan.sizing.alike_rows ? kFewAlike : 1;
     }

@@ -126,7 +126,7 @@ TEST_CASE(
 
 // A driver that computes on the CPU takes minutes to compile the tiles of more tokens.
 static uint32_t most_rows(const vulkan::Device& device) {
-    return device.report().hardware() ? 60 : 20;
+    return device.report().hardware() ? 60 : 16;
 }
 
 // Steps of 2 to 64 rows whose invocations fill matrices by themselves.
