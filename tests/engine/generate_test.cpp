@@ -41,7 +41,7 @@ struct Told {
 };
 
 Told run(Bed& b, const std::string& prompt, const GenerateOptions& options = {},
-        const SamplerOptions& how = greedy(), bool ignore_eos = false) {
+         const SamplerOptions& how = greedy(), bool ignore_eos = false) {
     Sampler sampler = must(make_sampler(*b.model, how, ignore_eos, b.session->context()));
     Told out;
     out.prompt = must(read_prompt(*b.session, sampler, b.model->tokenizer().encode(prompt)));
