@@ -4,6 +4,7 @@
 #define PAIRED
 #include "fragment_tile.glsl"
 layout(push_constant) uniform Push { FewArgs args; };
+#define SHARED_BOOK
 #include "weights.glsl"
 #include "half_units.glsl"
 #include "act.glsl"
@@ -21,6 +22,10 @@ void put(uint r, uint t, float gate, float up) {
 
 void main() {
     weight_units = args.units;
+#ifdef FORMAT_BOOK
+    share_book();
+    barrier();
+#endif
     tokens = rows_in_step(args.rows_of);
     if (tokens > 0u) few_products();
 }

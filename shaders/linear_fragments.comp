@@ -3,6 +3,7 @@
 // few_fragments.glsl.
 #include "fragment_tile.glsl"
 layout(push_constant) uniform Push { FewArgs args; };
+#define SHARED_BOOK
 #include "weights.glsl"
 #include "half_units.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer Halves { uvec4 halves[]; };
@@ -22,6 +23,10 @@ void put(uint r, uint t, float sum) {
 
 void main() {
     weight_units = args.units;
+#ifdef FORMAT_BOOK
+    share_book();
+    barrier();
+#endif
     tokens = rows_in_step(args.rows_of);
     if (tokens > 0u) few_products();
 }

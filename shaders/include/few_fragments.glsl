@@ -7,8 +7,15 @@
 //   Wants args of FewArgs, half_units.glsl, halves[], tokens, and put(r, t, sum) or, with PAIRED, where the upper half of a
 // work-group's rows are of a second matrix, put(r, t, sum, other), with r counted in the weight's part.
 const uint FN = BN / TN, COLUMNS = TK / OWNERS;  // of a matrix that an invocation has
-// A group is multiplied in rounds, so that few factors of weights are held at a time where sums are many.
-const uint EIGHTS = FN <= 2 ? 4 : COLUMNS > 8 ? COLUMNS / 8 : 1;  // columns of a round, by 8
+// A group is multiplied in rounds, so that few factors of weights are held at a time, where sums are many. On an H200 (8B
+// Q4_K_M and F16, of one row's time) rounds and activations read ahead make it 4.9 and 2.7 at 64 rows, where it was 5.8 and
+// 2.6, 2.9 and 1.56 at 32 (2.8 and 1.70), and 2.2 at 16 (2.0): so fewer rows go without both.
+#ifdef FORMAT_FLOAT
+const bool WHOLE = FN <= 2;
+#else
+const bool WHOLE = FN <= 4;
+#endif
+const uint EIGHTS = WHOLE ? 4 : COLUMNS > 8 ? COLUMNS / 8 : 1;  // columns of a round, by 8
 const uint ROUNDS = 4 / EIGHTS, STEPS = EIGHTS * 8 / COLUMNS;     // matrices are multiplied so often in a round
 const uint THREADS = DEEP * SUBGROUP;
 const uint PIECES = 32 / PIECE, WORDS = PIECES * RAW;  // of a unit
@@ -80,7 +87,7 @@ void few_products() {
     Raw raw;
     fetch(min(min(group, groups - 1u) * OWNERS + owner, units - 1u), raw);
     Eights ahead;
-    fetch_tokens(min(group, groups - 1u), 0u, place, owner, ahead);
+    if (!WHOLE) fetch_tokens(min(group, groups - 1u), 0u, place, owner, ahead);
     for (; group < groups; group += DEEP) {
         // Past the last column activations are zeros.
         const uint unit = min(group * OWNERS + owner, units - 1u), next_group = min(group + DEEP, groups - 1u);
@@ -103,11 +110,13 @@ void few_products() {
             }
             [[unroll]] for (uint j = 0; j < FN; ++j) {
                 Eights x;
-                [[unroll]] for (uint t = 0; t < TOKENS_EACH; ++t)
+                if (WHOLE) fetch_tokens(group, round, j * TN + place, owner, x);
+                [[unroll]] for (uint t = 0; !WHOLE && t < TOKENS_EACH; ++t)
                     [[unroll]] for (uint p = 0; p < EIGHTS; ++p) x.d[t][p] = ahead.d[t][p];
                 const uint next_round = j + 1u < FN ? round : (round + 1u) % ROUNDS;
-                fetch_tokens(j + 1u < FN || round + 1u < ROUNDS ? group : next_group, next_round, (j + 1u) % FN * TN + place, owner,
-                             ahead);
+                if (!WHOLE)
+                    fetch_tokens(j + 1u < FN || round + 1u < ROUNDS ? group : next_group, next_round, (j + 1u) % FN * TN + place,
+                                 owner, ahead);
                 [[unroll]] for (uint s = 0; s < STEPS; ++s) {
                     TOKEN_FACTOR factor;
                     [[unroll]] for (uint e = 0; e < TOKENS_EACH * COLUMNS; ++e) {

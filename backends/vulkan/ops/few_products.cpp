@@ -85,7 +85,7 @@ struct FragmentCut {
 // `results`: rows of all matrices that are multiplied side by side. The order of sums must not depend on
 // `rows`.
 FragmentCut fragment_cut(const Device& device, const Fragments& fragments, bool paired, uint64_t results,
-                         uint64_t cols, uint64_t rows, const ProductCut& wanted) {
+                         uint64_t cols, uint64_t rows, uint64_t book_bytes, const ProductCut& wanted) {
     constexpr uint64_t kSubgroupsEach = 16;  // of a processor
     // So that each invocation of a work-group has all registers that it may have.
     constexpr uint32_t kShared = 32768, kMostThreads = 512;
@@ -105,12 +105,26 @@ FragmentCut fragment_cut(const Device& device, const Fragments& fragments, bool 
     while (cut.deep > 1 && (cut.deep > most || cut.deep * 2 > groups)) cut.deep /= 2;
     const uint32_t each = cut.deep * pair * shape.m * shape.n * 4,
                    puts = cut.high / pair * (tokens / shape.n);
-    cut.held = std::clamp(std::min(kShared, limits.maxComputeSharedMemorySize) / each, 1u, puts);
+    // A code book has twice its size at most.
+    const uint32_t room = limits.maxComputeSharedMemorySize - 2 * uint32_t(book_bytes);
+    cut.held = std::clamp(std::min(kShared, room) / each, 1u, puts);
     cut.threads = cut.deep * device.subgroup();
     return cut;
 }
 
 }  // namespace
+
+// On an H200 (Llama-3.1-8B, of one row's time, 2026-11-30) 64 rows of F16 take 2.64 so and 2.33 by tiles.
+// IQ4_XS, whose levels were found by selections then, took 2.73 at 2 to 8 rows and 9.85 at 64, by dot
+// products and tiles 2.21, 2.40, 2.96 and 6.34 at 2, 4, 8 and 64.
+bool suits_fragments(const Device& device, std::span<const Tensor> tensors, uint64_t rows) {
+    if (rows < 2 || rows > kMostFewTokens) return false;
+    if (device.always_fragments) return true;
+    return std::none_of(tensors.begin(), tensors.end(), [&](const Tensor& w) {
+        const bool levels = w.format->name.starts_with("IQ4");
+        return (rows > 32 && (levels || w.format->name == "F16")) || (rows <= 4 && levels);
+    });
+}
 
 uint32_t fragment_tokens(const Fragments& fragments, uint64_t rows) {
     return std::max(fragments.shape.n, uint32_t(std::bit_ceil(rows)));
@@ -190,8 +204,8 @@ Status FewProducts::record_fragments(const Product& product, const PlacedWeight&
                                      const WeightPart* up) {
     const Fragments& f = *fragments_;
     const Device& device = recorder_.device();
-    const FragmentCut cut =
-        fragment_cut(device, f, up != nullptr, results_, w.cols, product.rows, product.cut);
+    const FragmentCut cut = fragment_cut(device, f, up != nullptr, results_, w.cols, product.rows,
+                                         w.layout->book.size_bytes(), product.cut);
     const args::FewArgs push = few_args(product, w, part);
     const std::vector<uint32_t> constants = {cut.threads,   cut.tokens,    f.shape.m,     f.shape.n,
                                              f.shape.k,     cut.high,      cut.deep,      device.subgroup(),

@@ -192,11 +192,12 @@ public:
 
 private:
     uint32_t path_rows(const View& view) const { return view.apart ? 1 : view.rows_of(x_); }
+    uint64_t as_few(uint64_t rows) const { return alike_ && rows > 1 && rows < kFewRows ? kFewRows : rows; }
 
     Status record_products(Recorder& recorder, const View& view) const {
         const std::vector<Path> ways = paths(path_rows(view));
         Activations x(x_, norm_);
-        const Fragments* fragments = fragments_of(device_, path_rows(view));
+        const Fragments* fragments = fragments_of(device_, tensors_, as_few(path_rows(view)));
         RL_TRY(x.prepare(recorder, view, ways, fragments));
         std::vector<UnpackedProduct> unpacked;
         FewProducts few(recorder, view, x, Activations::scratch(view.plan, x_), results(), fragments);
@@ -231,8 +232,8 @@ private:
     // Activations are prepared for matrix units once: in a group of formats, halfs that are reordered serve
     // all.
     std::vector<Path> paths(uint64_t rows) const {
-        if (alike_ && rows > 1 && rows < kFewRows) rows = kFewRows;
-        const Fragments* fragments = fragments_of(device_, rows);
+        rows = as_few(rows);
+        const Fragments* fragments = fragments_of(device_, tensors_, rows);
         std::vector<Path> out;
         for (const Tensor& tensor : tensors_)
             out.push_back(product_path(device_, *tensor.format, tensor.shape.cols, rows, fragments));
@@ -291,7 +292,7 @@ public:
         const Path way = path(view.apart ? 1 : view.rows);
         Activations x(op_.x, op_.norm);
         if (way == Path::tiles || on_matrices(way)) recorder.claim_scratch();
-        const Fragments* fragments = fragments_of(device_, view.apart ? 1 : view.rows);
+        const Fragments* fragments = fragments_for(view.apart ? 1 : view.rows);
         RL_TRY(x.prepare(recorder, view, std::span(&way, 1), fragments));
         if (way == Path::few) {
             FewProducts few(recorder, view, x, Activations::scratch(view.plan, op_.x), 2 * tensor_.shape.rows,
@@ -307,9 +308,12 @@ public:
     }
 
 private:
+    uint64_t as_few(uint64_t rows) const { return alike_ && rows > 1 && rows < kFewRows ? kFewRows : rows; }
+    const Fragments* fragments_for(uint64_t rows) const {
+        return fragments_of(device_, std::span(&tensor_, 1), as_few(rows));
+    }
     Path path(uint64_t rows) const {
-        if (alike_ && rows > 1 && rows < kFewRows) rows = kFewRows;
-        return product_path(device_, *tensor_.format, tensor_.shape.cols, rows, fragments_of(device_, rows));
+        return product_path(device_, *tensor_.format, tensor_.shape.cols, as_few(rows), fragments_for(rows));
     }
 
     Status record_few(Recorder& recorder, const View& view, const Activations& x, Path way) const {

@@ -168,12 +168,15 @@ inline uint32_t uses_fragments(const Device& device) {
     return device.fragments && ((side_by_side && device.report().hardware()) || device.always_fragments) ? 1
                                                                                                          : 0;
 }
+// True where products of so many rows are faster so than by any other way.
+bool suits_fragments(const Device& device, std::span<const Tensor> tensors, uint64_t rows);
 // What kernels of products have in common: how they are cut is chosen alike.
 class AnyProduct : public VulkanKernel {
 protected:
-    // Those that products of so many rows may use, by choice; null: they don't.
-    const Fragments* fragments_of(const Device& device, uint64_t rows) const {
-        if (!device.fragments || rows < 2 || rows > kMostFewTokens) return nullptr;
+    // Those that products of so many rows with weights of these formats may use, by choice; null: they don't.
+    const Fragments* fragments_of(const Device& device, std::span<const Tensor> tensors,
+                                  uint64_t rows) const {
+        if (!device.fragments || !suits_fragments(device, tensors, rows)) return nullptr;
         const bool use = chosen(row_class_of(rows), "fragments", uses_fragments(device)) != 0;
         return use ? &*device.fragments : nullptr;
     }
