@@ -104,7 +104,15 @@ Status settle_default(SpeculationOptions& options, const HostOptions& host, Load
     return model.has_head() ? model.leave_out_head() : Status();
 }
 
-// The costs by the bytes of weights that steps read, and by what the device's backend knows of few rows.
+// The cost of a step of so many rows that all read the same weights, in steps of one row, by what a backend
+// knows of its device.
+double row_cost(const Backend& backend, uint32_t rows) {
+    const auto* known = dynamic_cast<const RowCosts*>(&backend);
+    return known ? known->row_cost(rows) : 1.0 + 0.15 * (rows - 1);
+}
+
+// The costs by the bytes of weights that steps read, and by the place of the model that gains least by few
+// rows.
 Result<AssumedCosts> assumed_costs(const Engine& engine, uint32_t drafts) {
     AssumedCosts costs;
     const Model& model = engine.model();
@@ -114,13 +122,14 @@ Result<AssumedCosts> assumed_costs(const Engine& engine, uint32_t drafts) {
         for (const Step& step : plan.steps) all += cost(step.op, plan, {rows, rows, 1}).weight_bytes;
         return double(std::max<uint64_t>(all, 1));
     };
-    const std::vector<Placement>& placements = engine.options().placements;
-    const Backend& backend = placements.empty() ? model.backend() : *with_steps(placements).back().backend;
-    const auto* known = dynamic_cast<const RowCosts*>(&backend);
+    std::vector<Backend*> places = backends_of(with_steps(engine.options().placements));
+    if (places.empty()) places.push_back(&model.backend());
     const double one = bytes(plans.front(), 1);
-    for (uint32_t rows = 1; rows <= drafts + 1; ++rows)
-        costs.steps.push_back((known ? known->row_cost(rows) : 1.0 + 0.15 * (rows - 1)) *
-                              bytes(plans.front(), rows) / one);
+    for (uint32_t rows = 1; rows <= drafts + 1; ++rows) {
+        double most = 0.0;
+        for (const Backend* place : places) most = std::max(most, row_cost(*place, rows));
+        costs.steps.push_back(most * bytes(plans.front(), rows) / one);
+    }
     if (engine.guesses() && model.has_head()) costs.guess = bytes(plans[plans.size() / 2], 1) / one;
     return costs;
 }

@@ -116,6 +116,30 @@ TEST_CASE("speculation options: a head for which there is no room is left out, u
     CHECK(methods_of(roomy).size() == 2);
 }
 
+TEST_CASE(
+    "speculation options: a model whose layers two devices share guesses by its head, or by another's") {
+    const HeadFile file("llama3"), second("llama3", true);
+    Opened whole;
+    must(open({}, host_options(file.path), whole));
+    const Generation text = written(whole);
+    HostOptions host = host_options(file.path);
+    host.others = {"cpu"};
+    for (const SpeculationType type : {SpeculationType::draft_mtp, SpeculationType::automatic}) {
+        Opened opened;
+        must(open({.type = type}, host, opened));
+        REQUIRE(opened.loaded.split.placements.size() == 2);
+        CHECK(opened.session->guesses());
+        const Generation guessed = written(opened);
+        CHECK(guessed.tokens == text.tokens);
+        if (type == SpeculationType::draft_mtp) CHECK(guessed.drafted > 0);
+    }
+    host.model = golden("models/llama3.gguf");
+    Opened other;
+    must(open({.type = SpeculationType::draft_mtp, .draft_model = second.path}, host, other));
+    CHECK(written(other).drafted > 0);
+    CHECK(methods_of(other) == std::vector<std::string>{"draft-mtp"});
+}
+
 TEST_CASE("speculation options: by default a model guesses where its texts stay the same bit for bit") {
     SpeculationOptions nothing_asked, none, drafts;
     must(settle(nothing_asked));
