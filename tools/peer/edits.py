@@ -46,11 +46,17 @@ def answer(server, text, tokens):
             timings.get("draft_n_accepted", 0))
 
 
+def kinds_of(options):
+    """For each program the kinds of speculation that are measured, none first."""
+    return {side: [kind for kind in kinds if kind == "none" or not options.kinds or kind in options.kinds]
+            for side, kinds in KINDS.items()}
+
+
 def measure(options):
     programs = Programs(options.redline, options.peer)
     record = {"cpu": cpu_name(), "date": time.strftime("%Y-%m-%d"), "model": os.path.basename(options.model),
               "versions": version_line(programs), "threads": options.threads, "runs": []}
-    for side, kinds in KINDS.items():
+    for side, kinds in kinds_of(options).items():
         plain = {}
         for kind in kinds:
             arguments = ["-m", options.model, "-t", options.threads, "-c", 4096, "--spec-type", kind]
@@ -74,6 +80,8 @@ def table(record):
     for side, kinds in KINDS.items():
         for kind in kinds:
             runs = [run for run in record["runs"] if (run["side"], run["kind"]) == (side, kind)]
+            if not runs:
+                continue
             speeds = [run["tokens_per_second"] for run in runs]
             plain.setdefault(side, speeds)
             gains = [speed / before for speed, before in zip(speeds, plain[side])]
@@ -90,6 +98,7 @@ def main():
     parser.add_argument("-m", "--model", required=True)
     parser.add_argument("-t", "--threads", type=int, default=os.cpu_count())
     parser.add_argument("-n", "--tokens", type=int, default=700, help="of an answer at most")
+    parser.add_argument("--kinds", nargs="+", metavar="KIND", help="of those that are compared, none apart; default: all")
     parser.add_argument("--redline", default="redline", metavar="PROGRAM")
     parser.add_argument("--peer", metavar="FOLDER_OR_WRAPPER", help="llama.cpp's tools")
     parser.add_argument("--json", metavar="FILE", help="write every figure")
