@@ -106,12 +106,14 @@ public:
                                            static_cast<const HipCaches&>(caches), *device_, memory_, mode);
     }
 
-    // One card that is opened twice would wait for itself.
+    // One card that is opened twice would wait for itself. Cards of one kind divide rows alike.
     bool may_link(std::span<Backend* const> ranks) const override {
         std::set<int> cards;
-        for (Backend* const rank : ranks)
-            if (const auto* one = dynamic_cast<const HipBackend*>(rank))
+        for (Backend* const rank : ranks) {
+            const auto* one = dynamic_cast<const HipBackend*>(rank);
+            if (one && one->device_->report().target == device_->report().target)
                 cards.insert(one->device_->report().index);
+        }
         return ranks.size() > 1 && ranks.size() <= args::kMostRanks && cards.size() == ranks.size();
     }
 

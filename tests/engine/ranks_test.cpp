@@ -224,7 +224,9 @@ TEST_CASE("ranks: each has its part of the weights, and all of them a little mor
 
 TEST_CASE("ranks: any call that fails on any of three devices is one error, and frees everything") {
     const std::vector<Token> tokens = golden_tokens();
-    for (const Kind& kind : kinds())
+    for (const Kind& kind : kinds()) {
+        // Devices that are several are not linked here, and fail as one that is opened several times.
+        if (kind.name.find(' ') != std::string::npos) continue;
         for (const std::string name : {"llama3", "qwen35"})
             for (size_t which = 0; which < kMostRanks; ++which) {
                 INFO(name, " of ", kind.name, ", rank ", which);
@@ -264,6 +266,7 @@ TEST_CASE("ranks: any call that fails on any of three devices is one error, and 
                     CHECK(kind.devices[which]->allocated() == before);
                 }
             }
+    }
 }
 
 TEST_CASE("ranks: a call that fails within linked devices ends the step on all of them, and then all works") {

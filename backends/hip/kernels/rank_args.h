@@ -6,7 +6,7 @@
 namespace redline::hip::args {
 
 constexpr uint32_t kMostRanks = 8;
-constexpr uint32_t kMostRankBlocks = 64;
+constexpr uint32_t kMostRankBlocks = 256;
 constexpr uint32_t kRankFlagStride = 16;  // flags lie 64 bytes apart
 
 struct RankSumArgs {
@@ -18,7 +18,7 @@ struct RankSumArgs {
     uint32_t targets;   // memories that this rank's rows and flags go to
     uint32_t spins;     // looks at a flag before it is given up
     uint64_t half;      // floats of a half of each memory: sums use the halves in turn
-    uint32_t* turns;    // for each block: how many sums it has made
+    uint32_t* turns;    // for each block: how many sums were made
     uint32_t* trouble;  // not zero: rows did not come, and nobody waits for others
     float* to[kMostRanks];
     uint32_t* flags[kMostRanks];       // set when the rows are there, one for each block; as many as `to`

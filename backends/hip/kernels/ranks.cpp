@@ -62,11 +62,11 @@ RL_DEVICE void wait_for(const uint32_t* flag, uint32_t turn, const RankSumArgs& 
 
 }  // namespace
 
-// y = the sum of all ranks' y, in their order. A block per part of the elements, which goes on when the same
-// block of each other rank has its rows there. A rank that writes its rows of a turn has seen the flags of
-// the turn before, whose rows all ranks had then read of the turn before that: two halves are enough.
 constexpr uint32_t kSumThreads = kTileThreads;
 
+// y = the sum of all ranks' y, in their order. A block per part of the elements, which goes on when the same
+// block of each other rank has its rows there. A rank that writes the rows of a turn has ended the turn
+// before, for which all ranks had ended the one before that: two halves are enough.
 RL_KERNEL(kTileThreads, rank_sum, RankSumArgs) {
     const uint64_t elements = uint64_t(rows_in_step(args.step, args.of_outputs)) * args.width;
     const uint32_t block = block_index().x;
@@ -88,6 +88,10 @@ RL_KERNEL(kTileThreads, rank_sum, RankSumArgs) {
         args.turns[block] = turn;
         fence_system();
     }
+    // Sums of all sizes are one sequence: the next may have more blocks.
+    if (block + 1 == grid_blocks())
+        for (uint32_t i = grid_blocks() + thread_index(); i < kMostRankBlocks; i += kSumThreads)
+            args.turns[i] = turn;
     sync_block();
     for (uint64_t i = begin + thread_index(); i < end; i += kSumThreads) {
         float sum = 0.0f;

@@ -219,7 +219,7 @@ Status HipExecutable::launch_sums(Launcher& launcher, const View& view, size_t i
     for (const RankSum& sum : sums_)
         for (const Slot slot : sum.before == index ? sum.slots : std::vector<Slot>())
             RL_TRY(link_->launch(launcher, rank_, view.step, view.slot(slot), view.width(slot),
-                                 uint64_t(bound_.plan.max_rows) * view.width(slot)));
+                                 uint64_t(view.rows) * view.width(slot)));
     return {};
 }
 
@@ -301,9 +301,15 @@ Status HipExecutable::run(const StepParams& params) {
     const View view = view_of(rows, inputs);
     if (mode_ == Record::replay && rows <= kReplayedRows) {
         const GraphExec exec = RL_TRY(graph(view, params.best > 0));
+        if (link_) link_->meet();
         RL_TRY(send_inputs(params, inputs));
         RL_TRY(device_.checked(device_.call().graph_launch(exec, device_.stream()), "running a step"));
         return read_output(params);
+    }
+    if (link_) {
+        Launcher loader(device_, Launcher::Mode::load);
+        RL_TRY(launch_all(loader, view, params.best > 0));
+        link_->meet();
     }
     Launcher launcher(device_, Launcher::Mode::run, params.cancel);
     RL_TRY(send_inputs(params, inputs));

@@ -111,7 +111,13 @@ Status HipRankLink::clear() {
 }
 
 Status HipRankLink::begin() {
+    ready_ = 0;
     return dirty_ ? clear() : Status();
+}
+
+void HipRankLink::meet() {
+    ++ready_;
+    while (ready_ < ranks_.size() && std::atomic_ref(*trouble()).load() == 0) std::this_thread::yield();
 }
 
 void HipRankLink::give_up() {

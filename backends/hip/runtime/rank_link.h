@@ -24,8 +24,11 @@ public:
     std::string text() const override;
     double sum_seconds() const override { return sum_seconds_; }
 
-    // Sums the rows of y. `most` is the most elements that steps of this plan sum here; all ranks say the
-    // same.
+    // Each rank calls this in a step before its first launch, and goes on when all have, or one gave up:
+    // while a device waits for rows, another must not load kernels or make a graph, for which a driver may
+    // wait for it.
+    void meet();
+    // Sums the rows of y. `most` is the most elements that this launch may sum; all ranks say the same.
     Status launch(Launcher& launcher, size_t rank, const args::Step* step, float* y, uint32_t width,
                   uint64_t most) const;
 
@@ -55,6 +58,7 @@ private:
     void* host_ = nullptr;  // trouble, then what the devices do not have
     uint64_t host_bytes_ = 0;
     std::atomic<bool> dirty_{true};
+    std::atomic<uint32_t> ready_{0};  // ranks, in this step
     double sum_seconds_ = 0.0;
 };
 
