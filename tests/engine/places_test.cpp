@@ -2,7 +2,7 @@
 // are in flight, and each call that fails ends a session without leaving anything behind.
 #include "host/split.h"
 #include "support/backends.h"
-#include "support/failing_device.h"
+#include "support/fails_in_turn.h"
 #include "support/models.h"
 
 using namespace redline;
@@ -176,35 +176,7 @@ TEST_CASE("places: any call that fails on any of three devices is one error, and
                 const EngineOptions plain = over(model, where, several());
                 where.devices[which] = &failing;
                 const EngineOptions options = over(model, where, several());
-                std::vector<float> want;
-                {
-                    Session session = must(Session::create(model, plain));
-                    must(session.feed(text));
-                    want = copy(session.logits());
-                }
-                const uint64_t before = kind.devices[which]->allocated();
-                bool failed = true;
-                for (int64_t call = 0; failed; ++call) {
-                    REQUIRE(call < 200);
-                    CAPTURE(call);
-                    calls.left = call;
-                    const auto run = [&]() -> Status {
-                        Session session = RL_TRY(Session::create(model, options));
-                        if (const Status fed = session.feed(text); !fed) {
-                            CHECK(session.position() % kChunk == 0);
-                            must(session.feed(std::span(text).subspan(session.position())));
-                            CHECK(std::ranges::equal(session.logits(), want));
-                            return fed;
-                        }
-                        CHECK(std::ranges::equal(session.logits(), want));
-                        return {};
-                    };
-                    const Status done = run();
-                    failed = calls.failed();
-                    CHECK(done.ok() == !failed);
-                    if (!done) CHECK(done.error().message.ends_with("injected"));
-                    CHECK(kind.devices[which]->allocated() == before);
-                }
+                fails_in_turn(model, plain, options, calls, *kind.devices[which], text, kChunk);
             }
 }
 

@@ -4,7 +4,7 @@
 #include "engine/session.h"
 #include "support/backends.h"
 #include "support/cuts.h"
-#include "support/failing_device.h"
+#include "support/fails_in_turn.h"
 #include "support/models.h"
 
 using namespace redline;
@@ -236,35 +236,7 @@ TEST_CASE("ranks: any call that fails on any of three devices is one error, and 
                 FailingDevice failing(*kind.devices[which], calls);
                 SessionOptions options = plain;
                 options.ranks[which].backend = &failing;
-                std::vector<float> want;
-                {
-                    Session session = must(Session::create(model, plain));
-                    must(session.feed(tokens));
-                    want = copy(session.logits());
-                }
-                const uint64_t before = kind.devices[which]->allocated();
-                bool failed = true;
-                for (int64_t call = 0; failed; ++call) {
-                    REQUIRE(call < 200);
-                    CAPTURE(call);
-                    calls.left = call;
-                    const auto run = [&]() -> Status {
-                        Session session = RL_TRY(Session::create(model, options));
-                        if (const Status fed = session.feed(tokens); !fed) {
-                            CHECK(session.position() % kBatch == 0);
-                            must(session.feed(std::span(tokens).subspan(session.position())));
-                            CHECK(std::ranges::equal(session.logits(), want));
-                            return fed;
-                        }
-                        CHECK(std::ranges::equal(session.logits(), want));
-                        return {};
-                    };
-                    const Status done = run();
-                    failed = calls.failed();
-                    CHECK(done.ok() == !failed);
-                    if (!done) CHECK(done.error().message.ends_with("injected"));
-                    CHECK(kind.devices[which]->allocated() == before);
-                }
+                fails_in_turn(model, plain, options, calls, *kind.devices[which], tokens, kBatch);
             }
     }
 }
