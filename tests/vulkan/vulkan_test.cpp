@@ -317,6 +317,14 @@ TEST_CASE("vulkan: many rows of experts give the same from tensors in parts and 
     CHECK(off_reference(c, *backend) <= 1.0);
 }
 
+TEST_CASE("vulkan: few rows by elements of matrices may have weights in parts") {
+    const auto backend = open_vulkan("", "matrix");
+    if (!backend || !backend->opened().fragments) RL_SKIP("there is no Vulkan device with what this needs");
+    backend->opened().always_fragments = true;
+    backend->opened().most_per_buffer = 16384;
+    CHECK(off_reference(linear_case(*find_format("Q8_0"), 6, 300, 352, {true, true, true}), *backend) <= 1.0);
+}
+
 TEST_CASE("vulkan: states go over many rows to the same in dispatches of one row each") {
     const auto backend = open_vulkan();
     if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
