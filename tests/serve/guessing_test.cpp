@@ -206,12 +206,15 @@ TEST_CASE("guessing: requests that are cancelled or whose pages others take leav
     for (uint32_t i = 0; i < 4; ++i) requests.push_back(greedy(*plain, 10 + i, 300));
     const Answered want = answers_to(*plain, requests, false);
     Asked cancelled;
-    cancelled.at_piece = [&] {
+    std::promise<void> asked;
+    cancelled.at_piece = [&, has_ticket = asked.get_future().share()] {
+        has_ticket.wait();
         if (cancelled.tokens.size() > 40) cancelled.submission.ticket->cancel();
     };
     const Answered got = answers_to(*guesses, requests, true);
     CHECK(got.tokens == want.tokens);
     ask(*guesses->scheduler, cancelled, greedy(*guesses, 77, 400));
+    asked.set_value();
     CHECK(cancelled.end().reason == StopReason::cancelled);
     CHECK(answers_to(*guesses, requests, false).tokens == want.tokens);
 }
