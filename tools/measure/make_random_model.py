@@ -508,6 +508,16 @@ def copy_vocabulary(writer, path):
     return size
 
 
+def write_hollow(out, items, alignment):
+    """Vectors, and in place of matrices holes, which read as zeros."""
+    for item in items:
+        end = out.tell() + -(-item.nbytes() // alignment) * alignment
+        if len(item.shape) == 1 or item.values is not None:
+            out.write(make_vector(0, item).data)
+        out.seek(end)
+    out.truncate()
+
+
 def write_model(options, shape, layers):
     writer = gguf.GGUFWriter(options.output, shape.arch)
     mix, pure, seed, threads = options.mix, options.pure, options.seed, options.threads
@@ -528,6 +538,10 @@ def write_model(options, shape, layers):
     writer.write_ti_data_to_file()
     out = writer.fout[0]
     out.write(bytes(-out.tell() % writer.data_alignment))
+    if options.hollow:
+        write_hollow(out, items, writer.data_alignment)
+        writer.close()
+        return items
     jobs = itertools.chain.from_iterable(
         tensor_jobs(item, (seed, index), writer.data_alignment) for index, item in enumerate(items))
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
@@ -548,6 +562,8 @@ def main():
     parser.add_argument("--layers", type=int, help="write this many layers instead of the model's number")
     parser.add_argument("--mtp", action="store_true", help="with an MTP head behind the layers, for Qwen 3.5")
     parser.add_argument("--pure", action="store_true", help="the mix's base type for every matrix")
+    parser.add_argument("--hollow", action="store_true", help="all matrices are zeros, which take no room on the disk: for "
+                                                              "tools that look at what would be launched")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="default: one per processor")
     parser.add_argument("--vocab-from", metavar="GGUF", help="copy this file's tokenizer")

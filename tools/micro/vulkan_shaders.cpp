@@ -3,12 +3,11 @@
 // stand-in devices will do: tools/vulkan/vulkan-lab run navi31 build/ci/tools/vulkan_shaders. Exit code 1
 // when a pipeline spills, or on AMD lacks the instructions that it exists for. With CODE the machine code of
 // products goes to that file, for tools/amd/amd-speed. usage: vulkan_shaders [DEVICE [PART_OF_A_CASE [CODE]]]
-#include "backends/vulkan/runtime/fragments.h"
+#include "amd_pipelines.h"
 #include "backends/vulkan/vulkan_backend.h"
 #include "cases/op_cases.h"
 
 #include <cstdio>
-#include <cstring>
 
 using namespace redline;
 using namespace redline::vulkan;
@@ -75,76 +74,17 @@ size_t count(const std::string& text, const char* word) {
     return n;
 }
 
-std::string value_of(const VkPipelineExecutableStatisticKHR& s) {
-    switch (s.format) {
-        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
-            return fmt::format("{}", s.value.i64);
-        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
-            return fmt::format("{}", s.value.u64);
-        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR:
-            return fmt::format("{:.1f}", s.value.f64);
-        default:
-            return s.value.b32 ? "yes" : "no";
-    }
-}
-
-std::string machine_code(VkDevice device, const VkPipelineExecutableInfoKHR& info) {
-    uint32_t parts = 0;
-    vkGetPipelineExecutableInternalRepresentationsKHR(device, &info, &parts, nullptr);
-    std::vector<VkPipelineExecutableInternalRepresentationKHR> list(
-        parts, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INTERNAL_REPRESENTATION_KHR});
-    vkGetPipelineExecutableInternalRepresentationsKHR(device, &info, &parts, list.data());
-    std::vector<std::string> texts;
-    for (auto& part : list) {
-        texts.emplace_back(part.dataSize, '\0');
-        part.pData = texts.back().data();
-    }
-    vkGetPipelineExecutableInternalRepresentationsKHR(device, &info, &parts, list.data());
-    std::string assembly;
-    for (size_t i = 0; i < list.size(); ++i)
-        if (std::strstr(list[i].name, "ssembly")) assembly += list[i].isText ? texts[i] : "";
-    return assembly;
-}
-
 struct Faults {
     bool spills = false;
     std::string lacks;  // the instruction that the pipeline's name promises
 };
 
-constexpr uint32_t kAmd = 0x1002;
-
-// Where AMD's cards have elements of 16 x 16: stand-ins, which compute nothing, cannot say it. On RDNA 3 an
-// invocation has a row, twice as many hold the same; on RDNA 4 columns are dealt out.
-Fragments fragments_of_amd(const Device& device) {
-    const MatrixShape& shape = *narrow_shape(device.report());
-    const bool dealt = device.report().name.find("GFX12") != std::string::npos;
-    const uint32_t owners = dealt ? device.subgroup() / 16 : 1;
-    return {shape, owners, 4, 0, 15, {1, 0, 0}, {1, 0, 0}};
-}
-
 // One line per pipeline; the code of products goes to `listing`, when there is one.
 Faults print_line(const Device& device, const Pipeline& pipeline, std::FILE* listing) {
-    const VkPipelineExecutableInfoKHR info = {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR, nullptr,
-                                              pipeline.handle, 0};
-    uint32_t number = 0;
-    vkGetPipelineExecutableStatisticsKHR(device.handle(), &info, &number, nullptr);
-    std::vector<VkPipelineExecutableStatisticKHR> list(number,
-                                                       {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR});
-    vkGetPipelineExecutableStatisticsKHR(device.handle(), &info, &number, list.data());
-    std::string line;
+    const auto [facts, code, spills] = facts_of(device, pipeline);
+    std::string line = facts;
     Faults faults;
-    for (const auto& s : list) {
-        const std::string name = s.name, value = value_of(s);
-        const bool bad =
-            name.find("pill") != std::string::npos || name == "Scratch size" || name == "Stack Size";
-        faults.spills |= bad && value != "0";
-        const bool shown = bad ? value != "0"
-                               : name == "VGPRs" || name == "SGPRs" || name == "LDS size" ||
-                                     name == "Subgroups per SIMD" || name == "Code size" ||
-                                     name == "Register Count" || name == "Shared Memory Size";
-        if (shown) line += fmt::format("  {} {}", name, value);
-    }
-    const std::string code = machine_code(device.handle(), info);
+    faults.spills = spills;
     const auto is = [&](const char* kind) { return pipeline.name.find(kind) != std::string::npos; };
     for (const auto& [of_kind, instruction] :
          {std::pair{is("_dot.") || is("_own."), "v_dot4"},
