@@ -218,6 +218,7 @@ TEST_CASE("vulkan: where elements of matrices lie is recognised, or it is left a
     CHECK(nvidia->rows.step == 8);
     CHECK(nvidia->rows.bits == 2);
     CHECK(nvidia->tokens.each == 1);
+    CHECK(nvidia->apart(32));
     // A row for each invocation, and those of the upper half again, as RDNA 3 has them; RDNA 4 deals the
     // columns out.
     const auto whole = [](uint32_t lane, uint32_t i) { return Place(lane % 16, i); };
@@ -226,12 +227,14 @@ TEST_CASE("vulkan: where elements of matrices lie is recognised, or it is left a
     CHECK(rdna3->owners == 1);
     CHECK(rdna3->place_mask == 15);
     CHECK(rdna3->rows.each == 1);
+    CHECK(!rdna3->apart(64));
     const auto dealt = [](uint32_t lane, uint32_t i) { return Place(lane % 16, lane / 16 * 8 + i); };
     const auto rdna4 = vulkan::fragments_of(square, shown(32, 16, 8, 8, dealt, dealt));
     REQUIRE(rdna4);
     CHECK(rdna4->owners == 2);
     CHECK(rdna4->owner_shift == 4);
     CHECK(rdna4->rows.bits == 0);
+    CHECK(rdna4->apart(32));
     // A column for each invocation, as lavapipe has them.
     const vulkan::MatrixShape small = {8, 8, 8, half, half, full, full};
     const auto columns = [](uint32_t lane, uint32_t i) { return Place(i, lane); };

@@ -160,13 +160,14 @@ Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const
                  uint32_t most_tokens = kMostTileTokens, bool paired = false, const ProductCut& cut = {});
 // Of products that go this way; of one row, or of few, or of a tile's many. `results`: rows of all matrices.
 Choices product_choices(const Device& device, Path path, uint64_t results, bool gated);
-// 1 by default where products of few rows fill matrices by their elements: where neighbours read neighbouring
-// units of a row. Where they have different rows, as on AMD's cards, nothing was timed.
+// 1 by default where products of few rows fill matrices by their elements: where each invocation has some of
+// its private ones. On RDNA 3 four hold the same row. Predicted from RADV's machine code (tools/amd/amd-speed
+// widths, Llama-3.1-8B Q4_K_M, of one row's time at 16, 32 and 64 rows): a 9070 XT 1.05, 1.11 and 1.26 so
+// and 1.10, 1.40 and 1.81 by tiles; a 7900 XTX 1.93, 3.06 and 3.80 so and 1.17, 1.86 and 2.76 by tiles.
 inline uint32_t uses_fragments(const Device& device) {
-    const bool side_by_side =
-        device.fragments && device.fragments->owners > 1 && device.fragments->owner_shift == 0;
-    return device.fragments && ((side_by_side && device.report().hardware()) || device.always_fragments) ? 1
-                                                                                                         : 0;
+    if (!device.fragments) return 0;
+    const bool apart = device.report().hardware() && device.fragments->apart(device.subgroup());
+    return apart || device.always_fragments ? 1 : 0;
 }
 // True where products of so many rows are faster so than by any other way.
 bool suits_fragments(const Device& device, std::span<const Tensor> tensors, uint64_t rows);

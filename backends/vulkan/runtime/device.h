@@ -36,6 +36,9 @@ struct Fragments {
     MatrixShape shape;
     uint32_t owners, owner_shift, place_shift, place_mask;
     Lines rows, tokens;
+    // True where no two invocations of a subgroup hold the same elements: none decodes what another does,
+    // too.
+    bool apart(uint32_t subgroup) const { return owners * (place_mask + 1) == subgroup; }
 };
 
 struct Heap {
