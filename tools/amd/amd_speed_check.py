@@ -50,7 +50,12 @@ EXCEPTIONS = {
 }
 
 
+# Cards whose compute units are another's.
+LIKE = {"Radeon AI PRO R9700": "RX 9070 XT", "RX 9060 XT": "RX 9070 XT", "RX 7900 XT": "RX 7900 XTX", "Radeon 890M": "Radeon 8060S"}
+
+
 def exception(card, kernel):
+    card = LIKE.get(card, card)
     fits = [(start, share) for (of, start), share in EXCEPTIONS.items() if of == card and kernel.startswith(start)]
     return max(fits, key=lambda fit: len(fit[0]), default=(None, None))[1]
 

@@ -37,7 +37,9 @@ OBJECTS = {
     "gfx1100": ("gfx1100", "gfx11-generic"),
     "gfx1102": ("gfx1102", "gfx11-generic", "gfx1100"),
     "gfx1103": ("gfx1103", "gfx11-generic", "gfx1102", "gfx1100"),
+    "gfx1150": ("gfx1150", "gfx11-generic", "gfx1151"),
     "gfx1151": ("gfx1151", "gfx11-generic"),
+    "gfx1200": ("gfx1200", "gfx12-generic", "gfx1201"),
     "gfx1201": ("gfx1201", "gfx12-generic"),
 }
 # Streams of weights that one turn of the loop around goes through: results at a time, times matrices.
