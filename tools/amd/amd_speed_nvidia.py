@@ -5,9 +5,15 @@ shared memory (kernels/stream.h), so that latency does not show; what could be s
 those of the loop over stages per 32 weights of a lane, which are eight dot products (formats of floats: 32 multiply-adds).
 Beside that a dispatch takes what an empty one takes and amd_speed_tokens.OP_CYCLES; an operation alone also waits for its
 submission.
+
+Steps of several rows are those of an H200, of the same multiprocessors: the kernels that the program plans for it, issue and matrix
+instructions as counted in them, and L2 at as many bytes per cycle and unit as amd_cards.json assumes of RDNA.
 """
+import re
+
 import amd_speed_isa as isa
 import amd_speed_tokens as tokens
+import amd_speed_widths as widths
 
 UNITS, CLOCK, ISSUE = 132, 1.755, 4  # multiprocessors, GHz under load, instructions per cycle of one
 BANDWIDTH = 2985e9                   # copied, in tools/bench/h100-80gb/2026-11-21-hip-vulkan.md
@@ -36,6 +42,17 @@ OPS = (
     ("linear_stream", "q6_k", 4096, 14336, 1, 1567.24),
     ("linear_stream", "q4_k", 4096, 4096, 1, 580.47),
 )
+
+
+# Steps of an H200, tools/bench/h200/2026-11-29-rows-by-format.md: ms of one row, and multiples of it.
+STEPS = {
+    "Q4_K_M": (1.853, {2: 1.46, 4: 1.40, 8: 1.42, 9: 1.64, 16: 1.68, 32: 2.36, 64: 3.29}),
+    "Q8_0": (2.532, {2: 1.22, 4: 1.23, 8: 1.25, 9: 1.33, 16: 1.37, 32: 1.84, 64: 2.46}),
+    "F16": (4.877, {2: 1.04, 4: 1.05, 8: 1.06, 9: 1.68, 16: 1.70, 32: 1.41, 64: 2.11}),
+}
+H200 = {"name": "H200", "target": "sm_90", "units": 2 * UNITS, "mesa": None}  # plans halve units, as HIP does of RDNA
+H200_BANDWIDTH, MATRIX, L2_BYTES = 4130e9, 653e12, 32  # measured there, and on an H100; assumed
+MULTIPLIES = {"HMMA.16816": 2048, "HMMA.1688": 1024}
 
 
 def counted(listings):
@@ -105,3 +122,54 @@ def rows(listings, formats):
 def row(what, instructions, share, measured):
     return {"what": what, "instructions per 32 weights": instructions, "predicted %": 100 * share,
             "measured %": 100 * measured * 1e9 / BANDWIDTH, "off by": 100 * (share - measured * 1e9 / BANDWIDTH)}
+
+
+def few_loops(listings):
+    """Instructions and products of a turn, of kernels of few rows."""
+    found = {}
+    for path in listings:
+        for name, code in isa.read_sass(path.read_text(encoding="utf-8")).items():
+            if not re.match(r"(linear|gated)_(copied|few)_", name):
+                continue
+            best = (0, 0)
+            for loop in isa.loops_of(code):
+                products = sum(count for i in loop.body for start, count in MULTIPLIES.items() if code[i].name.startswith(start))
+                best = max(best, (products, -len(loop.body)))
+            if best[0]:
+                found[name] = (-best[1], best[0])
+    return found
+
+
+def launch_seconds(launch, loops):
+    """The longest of memory, L2, issue and matrix instructions."""
+    memory = launch.bytes / H200_BANDWIDTH
+    if launch.kernel not in loops:
+        return memory
+    work = widths.few_work(launch, 32)
+    instructions, products = loops[launch.kernel]
+    turns = work.weights * work.tokens / products
+    rate = UNITS * CLOCK * 1e9
+    l2 = launch.bytes + work.weights / (work.sharing * work.beside) * work.tokens * work.activation
+    return max(memory, l2 / L2_BYTES / rate, turns * instructions / ISSUE / rate, turns * products * 2 / MATRIX)
+
+
+def step_rows(listings, plans):
+    """Steps of several rows beside what was measured; none where the kernels' listings are not there."""
+    loops, out = few_loops(listings), []
+    for form, (one_ms, multiples) in STEPS.items():
+        mix, layers = widths.FORMATS[form]
+        made, _ = plans.plan(H200, "hip", "llama-3.1-8b", mix, layers)
+        first = None
+        for step in made["steps"]:
+            planned = {one["kernel"] for op in step["ops"] for one in op["launches"] if re.search(r"_(copied|few)_\d", one["kernel"])}
+            if any(kernel.startswith(("linear", "gated")) and kernel not in loops for kernel in planned):
+                continue
+            seconds = widths.step_seconds(step, "hip", widths.MODELS["llama-3.1-8b"] / layers, lambda launch: launch_seconds(launch, loops),
+                                          LAUNCH_US * 1e-6 + tokens.OP_CYCLES / CLOCK * 1e-9)
+            first = first or seconds
+            measured = multiples.get(step["rows"])
+            if step["rows"] == 1 or measured:
+                out.append({"format": form, "rows": step["rows"], "predicted ms": seconds * 1e3,
+                            "measured ms": one_ms * (measured or 1.0), "predicted multiple": seconds / first,
+                            "measured multiple": measured or 1.0})
+    return out

@@ -18,10 +18,8 @@ KERNELS = ROOT / "backends/hip"
 # The target that a card's kernels are compiled for here: those of a family differ in little.
 COMPILED = {"gfx90a": "gfx90a", "gfx942": "gfx942", "gfx1033": "gfx1030", "gfx1100": "gfx1100", "gfx1102": "gfx1100",
             "gfx1103": "gfx1100", "gfx1150": "gfx1100", "gfx1151": "gfx1100", "gfx1200": "gfx1201", "gfx1201": "gfx1201"}
-# Products of a format without tiles for prompts, which take most of the compiler's time.
+# Tiles for prompts take most of the compiler's time.
 REDUCED = """#include "kernels/format_kernels.h"
-#undef RL_MATRIX_KERNELS
-#define RL_MATRIX_KERNELS(format)
 #undef RL_COMMON_KERNELS
 #define RL_COMMON_KERNELS(format)
 """
@@ -71,7 +69,7 @@ class Plans:
         """(plan, listing of machine code or None)."""
         file = self.model(shape, mix, layers)
         rows = ",".join(map(str, self.widths))
-        units = card["units"] if api == "vulkan" or card["target"].startswith("gfx9") else card["units"] // 2
+        units = card["units"] if api == "vulkan" or card["target"].startswith("gfx9") else card["units"] // 2  # WGPs
         device = card["mesa"] if api == "vulkan" else card["target"]
         key = hash_of(self.stamp, file.name, rows, units, device, api, self.fragments if api == "vulkan" else "")
         path, code = self.folder / f"{key}.json", self.folder / f"{key}.code"
@@ -122,12 +120,15 @@ def wave_of(name, stem, numbers):
     return int(parts[4]) if len(parts) > 4 and parts[4] else 64
 
 
-def compiled(build, target, form, pairs, experts, clang):
+def compiled(build, target, form, pairs, tiles, clang):
     """The code object with the products of a format."""
     folder = build / "widths/co"
     folder.mkdir(parents=True, exist_ok=True)
     floats = re.search(r": Floats<", (KERNELS / f"formats/{form}.h").read_text(encoding="utf-8"))
-    text = REDUCED + ("" if experts else "#undef RL_EXPERT_MATRIX_KERNELS\n#define RL_EXPERT_MATRIX_KERNELS(format)\n")
+    text = REDUCED
+    for kind in ("MATRIX", "EXPERT_MATRIX"):
+        if kind not in tiles:
+            text += f"#undef RL_{kind}_KERNELS\n#define RL_{kind}_KERNELS(format)\n"
     text += f'#include "formats/{form}.h"\nRL_{"FLOAT" if floats else "QUANTIZED"}_KERNELS({form})\n'
     if floats:
         text += f"RL_FLOAT_MATRIX_KERNELS({form})\n"
@@ -152,15 +153,15 @@ def read_objects(build, target, names, tools):
     any_of = "|".join(sorted(forms, key=len, reverse=True))
     for name in names:
         fits = re.search(rf"_({any_of})(?:_({any_of}))?$", name)
-        if not fits or re.match(r"(linear|gated)_matrix_", name):
+        if not fits:
             continue
         wanted.setdefault(fits[1], set()).add(name)
         if fits[2]:
             pairs.setdefault(fits[1], set()).add(fits[2])
     found = {}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        paths = pool.map(lambda form: compiled(build, target, form, sorted(pairs.get(form, ())), any(
-            "expert" in name and "matrix" in name for name in wanted[form]), tools["clang"]), wanted)
+        paths = pool.map(lambda form: compiled(build, target, form, sorted(pairs.get(form, ())), {
+            "EXPERT_MATRIX" if "expert" in name else "MATRIX" for name in wanted[form] if "_matrix_" in name}, tools["clang"]), wanted)
         for form, path in zip(list(wanted), paths):
             said = amd_speed_hip.notes(tools["readelf"], path)
             code = isa.disassemble(tools["objdump"], path, lambda name: name in wanted[form])

@@ -59,6 +59,7 @@ class Work:
     row_bytes: float = 0  # of a row's weights, where lanes read different rows
     apart: int = 0        # how many rows those are
     sharing: float = 1.0  # rows that activations are read for once
+    beside: float = 1.0   # sets of so many rows whose waves read the same ones at the same time
     activation: float = 2.0  # bytes of one
 
 
@@ -253,7 +254,7 @@ def launch_seconds(kernel, card, work, lds):
     if work.apart:
         cache += turns / simds * lines_apart(kernel, near, work.apart)
     again = lines_again(kernel, card, work, turns / max(1.0, work.sets), waves)
-    read_bytes = work.bytes * again + work.weights / work.sharing * work.tokens * work.activation
+    read_bytes = work.bytes * again + work.weights / (work.sharing * work.beside) * work.tokens * work.activation
     l2 = read_bytes / (card["l2_bytes"] * card["units"])
     alone = alone_cycles(kernel.alone, card["latency_ns"] * card["clock_ghz"], near)
     latency = (turns * alone + work.sets * card["latency_ns"] * card["clock_ghz"] * 2) / simds / max(waves, 1e-9)

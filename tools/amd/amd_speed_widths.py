@@ -127,6 +127,17 @@ def vulkan_work(launch, kernel):
     return made
 
 
+def few_work(launch, wave):
+    """Products by kernels/few.h."""
+    few = re.match(r"(linear|gated)_(?:few|copied)_(\d+)_", launch.kernel)
+    tokens, gated, waves = int(few[2]), few[1] == "gated", launch.threads // wave
+    tiles = (2 if tokens < 32 else 4 if tokens == 32 else 8) if gated else 1 if tokens < 32 else 2
+    each = max(1, tiles // waves)  # tiles of a wave
+    blocks, groups = launch.rows / (16 * tiles), launch.groups[0]
+    return steps.Work(launch.bytes, launch.rows * launch.cols, tokens, blocks * waves, blocks if blocks < 8 * groups else groups,
+                      launch.weight_bytes * launch.cols, 16, 16 * each, tiles / each)
+
+
 def hip_work(launch, kernel):
     """Shapes are those of backends/hip/kernels/few_args.h, and of the constants of its launches."""
     waves, weights = max(1, launch.threads // kernel.wave), launch.rows * launch.cols
@@ -136,14 +147,8 @@ def hip_work(launch, kernel):
     if "_own_" in name:
         streams = next(streams for stem, streams in HIP_OWN if name.startswith(stem))
         made.sets, made.sharing, made.activation = launch.rows / streams, launch.rows / groups, 4.0
-    elif few := re.match(r"(linear|gated)_(?:few|copied)_(\d+)_", name):
-        made.tokens, gated = int(few[2]), few[1] == "gated"
-        tiles = (2 if made.tokens < 32 else 4 if made.tokens == 32 else 8) if gated else 1 if made.tokens < 32 else 2
-        each = max(1, tiles // waves)  # tiles of a wave
-        blocks = launch.rows / (16 * tiles)
-        made.sets, made.sharing = blocks * waves, 16 * each
-        made.groups = blocks if blocks < 8 * groups else groups
-        made.apart, made.row_bytes = 16, launch.weight_bytes * launch.cols
+    elif re.match(r"(linear|gated)_(few|copied)_", name):
+        made = few_work(launch, kernel.wave)
     elif dot := re.match(r"(linear|gated)_dot_(\d+)_", name):
         made.tokens, made.sets, made.sharing, made.activation = int(dot[2]), launch.rows / 2, 2 * waves, 1.5
     elif tile := re.match(r"(linear|gated|expert|expert_gated)_matrix_(128|wide|64)?", name):
@@ -155,6 +160,21 @@ def hip_work(launch, kernel):
 
 
 # --- steps -----------------------------------------------------------------------------------------------------------------
+
+def with_layers(step, more_layers):
+    """(op, how often the model has it): between the first and the last that have weights of layers more often than the plan."""
+    of_layers = [i for i, op in enumerate(step["ops"]) if any(m["name"].startswith("blk.") for m in op["matrices"])]
+    return [(op, more_layers if of_layers[0] <= i <= of_layers[-1] else 1.0) for i, op in enumerate(step["ops"])]
+
+
+def step_seconds(step, api, more_layers, seconds_of, every_launch):
+    """The seconds of a planned step: its products, and its launches that wait."""
+    total = 0.0
+    for op, times in with_layers(step, more_layers):
+        products, _, waiting = launches_of(op, api, step["rows"])
+        total += times * (waiting * every_launch + sum(map(seconds_of, products)))
+    return total
+
 
 class Widths:
     """Predicted steps of a model on a card."""
@@ -192,17 +212,18 @@ class Widths:
         return rows
 
     def step(self, card, api, step, code, more_layers):
-        of_layers = [i for i, op in enumerate(step["ops"]) if any(m["name"].startswith("blk.") for m in op["matrices"])]
-        total, size, launches, details = 0.0, 0.0, 0.0, {}
-        for i, op in enumerate(step["ops"]):
-            times = more_layers if of_layers and of_layers[0] <= i <= of_layers[-1] else 1.0
-            products, others, waiting = launches_of(op, api, step["rows"])
-            seconds = waiting * steps.every_launch(card, api)
-            for launch in products:
-                seconds += self.add(details, launch, api, card, code.get(launch.kernel), times)
-            total += times * seconds
+        details, size, launches = {}, 0.0, 0.0
+        for op, times in with_layers(step, more_layers):
             size += times * op["bytes"]
-            launches += times * (others + len(products))
+            launches += times * len(op["launches"])
+            for launch in launches_of(op, api, step["rows"])[0]:
+                self.add(details, launch, api, card, code.get(launch.kernel), times)
+
+        def seconds_of(launch):
+            one = details[launch.kernel, launch.rows, launch.cols]
+            return one["us"] / one["launches"] * 1e-6
+
+        total = step_seconds(step, api, more_layers, seconds_of, steps.every_launch(card, api))
         return {"rows": step["rows"], "ms": total * 1e3, "GB": size / 1e9, "launches": round(launches),
                 "kernels": sorted(details.values(), key=lambda one: -one["us"])}
 
@@ -217,7 +238,6 @@ class Widths:
             **{f"us by {name}": seconds * 1e6 for name, seconds in got["bounds"].items()}})
         one["launches"] += times
         one["us"] += times * got["seconds"] * 1e6
-        return got["seconds"]
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------------
