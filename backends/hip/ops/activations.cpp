@@ -5,7 +5,8 @@ namespace redline::hip {
 
 Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceReport& report) {
     const WeightLayout& layout = *weight_layout(format);
-    if (rows > 1 && rows <= kMostFew && cols % 32 == 0 && format.name != "F32" && report.matrix_units())
+    if (rows > 1 && rows <= most_few(report) && cols % 32 == 0 && format.name != "F32" &&
+        report.matrix_units())
         return Path::few;
     if (rows > kFewRows) return cols % 32 == 0 && format.name != "F32" ? Path::matrices : Path::tiles;
     if (!layout.quantized()) return rows == 1 && cols % 32 == 0 ? Path::floats_own : Path::floats;

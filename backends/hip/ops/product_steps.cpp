@@ -115,7 +115,7 @@ uint32_t tile_slots(const DeviceReport& report) {
 }
 // Bytes that blocks leave sums in which share a tile's columns.
 uint64_t share_bytes(const Plan& plan, const DeviceReport& report) {
-    return plan.max_rows > kMostFew ? uint64_t(tile_slots(report)) * 128 * 128 * 4 : 0;
+    return plan.max_rows > most_few(report) ? uint64_t(tile_slots(report)) * 128 * 128 * 4 : 0;
 }
 
 // How products of many tokens are cut into blocks.
@@ -148,7 +148,7 @@ MatrixLaunch matrix_launch(const View& view, const Tiled& p, uint32_t rows, cons
     const uint32_t most = std::max<uint32_t>(1, args.cols / kLeastShare);
     const uint64_t fit =
         std::clamp<uint64_t>(tile_slots(report) / blocks(), 1, p.shares > 0 ? p.shares : most);
-    const auto wanted = uint32_t(rows > kMostFew ? std::min<uint64_t>(fit, most) : 1);
+    const auto wanted = uint32_t(rows > most_few(report) ? std::min<uint64_t>(fit, most) : 1);
     constexpr uint32_t kDepth = 64;  // as kernels/tile.h has it
     how.share = (args.cols / wanted + kDepth - 1) / kDepth * kDepth;
     how.shares = blocks_for(args.cols, how.share);

@@ -82,6 +82,12 @@ enum class Path : uint8_t {
 Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceReport& report);
 // Tokens of a tile of kernels/few.h for so many rows: up to kMostFew.
 constexpr uint32_t kMostFew = 64;
+// Up to this many rows a device's products go by those kernels. Predicted for an MI300X from its machine code
+// (tools/amd/amd-speed widths): of few.h's blocks each multiprocessor has one at most, four waves whose loads
+// of more tokens wait for each other, where tiles have their columns shared out to blocks.
+inline uint32_t most_few(const DeviceReport& report) {
+    return report.wave() == 64 ? 16 : kMostFew;
+}
 inline uint32_t few_tokens(uint64_t rows, const DeviceReport& report) {
     return uint32_t(std::clamp<uint64_t>(std::bit_ceil(rows), report.fewest_tokens(), kMostFew));
 }
