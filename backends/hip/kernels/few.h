@@ -56,15 +56,16 @@ struct FewTokens {
     static constexpr uint32_t kRows = kTokens == 8 && kFactorRows == 2 ? 1 : kFactorRows;
     Words4 eights[kRows][4];
 
-    RL_DEVICE static uint32_t row(uint32_t i) {
-        return kTokens < 16 && kRows == kFactorRows ? lesser(factor_row(i), kTokens - 1) : factor_row(i);
+    // Past the step's last token it is that one, whose bytes come anyway, where all are in one tile.
+    RL_DEVICE static uint32_t row(uint32_t i, uint32_t last) {
+        return kTokens <= 16 ? lesser(factor_row(i), last) : factor_row(i);
     }
-    RL_DEVICE void read(const void* halves, uint32_t group, uint32_t first) {
+    RL_DEVICE void read(const void* halves, uint32_t group, uint32_t first, uint32_t last) {
         const Words4* from = static_cast<const Words4*>(halves) +
                              few_eight(group * kFactorUnits + factor_unit(), 0, first, kTokens);
         RL_UNROLL
         for (uint32_t i = 0; i < kRows; ++i) RL_UNROLL
-        for (uint32_t p = 0; p < 4; ++p) eights[i][p] = from[(p * kTokens + row(i)) * kFactorUnits];
+        for (uint32_t p = 0; p < 4; ++p) eights[i][p] = from[(p * kTokens + row(i, last)) * kFactorUnits];
     }
     RL_DEVICE Words2 four(uint32_t i, uint32_t k) const {
         if (i >= kRows) return {};
@@ -121,6 +122,14 @@ struct FewSums {
     static constexpr bool kAhead = kTokens <= 16 || T::kOwn > 1;
     MatrixSums sums[T::kOwn][T::kTiles];
     FewTokens<kTokens> x;
+    uint32_t last;  // token of the step
+
+    // The host wrote the step before the launch before began.
+    RL_DEVICE explicit FewSums(const args::FewArgs& a)
+        : last(kTokens > 16 ? 0
+                            : float_bits(load_early(reinterpret_cast<const float*>(
+                                  a.of_outputs ? &a.step->outputs : &a.step->rows))) -
+                                  1) {}
 
     RL_DEVICE void clear() {
         RL_UNROLL
@@ -128,7 +137,7 @@ struct FewSums {
         for (uint32_t j = 0; j < T::kTiles; ++j) sums[n][j] = {};
     }
     RL_DEVICE void begin(const void* halves, uint32_t group) {
-        if (kAhead) x.read(halves, group, 0);
+        if (kAhead) x.read(halves, group, 0, last);
     }
 
     // Adds the products of a group of units, whose weights `read` has, with all tokens; `next` is multiplied
@@ -143,9 +152,9 @@ struct FewSums {
             w[n][f] = few_factor(f, w_room[n][f], [&](uint32_t i, uint32_t k) { return read[n].four(i, k); });
         RL_UNROLL
         for (uint32_t j = 0; j < T::kTiles; ++j) {
-            if (!kAhead) x.read(halves, group, j * 16);
+            if (!kAhead) x.read(halves, group, j * 16, last);
             const FewTokens<kTokens> now = x;
-            if (kAhead) x.read(halves, j + 1 < T::kTiles ? group : next, (j + 1) % T::kTiles * 16);
+            if (kAhead) x.read(halves, j + 1 < T::kTiles ? group : next, (j + 1) % T::kTiles * 16, last);
             RL_UNROLL
             for (uint32_t f = 0; f < kUnitFactors; ++f) {
                 const MatrixTile tokens =
@@ -293,8 +302,8 @@ RL_DEVICE void linear_few(const args::FewArgs& a) {
     FewResults<kTokens, T::kThreads> results(a);
     let_next_start();
     begin(block_index().x);
+    FewSums<kTokens, kGated> sums(a);
     wait_for_inputs();
-    FewSums<kTokens, kGated> sums;
     sums.begin(a.halves, lesser(T::column_wave(), groups - 1));
     if (results.take(a)) sums.begin(a.halves, lesser(T::column_wave(), groups - 1));
     for (uint32_t tile = block_index().x; tile < a.tiles; tile += grid_blocks()) {
@@ -450,8 +459,8 @@ RL_DEVICE void multiply_few_copied(const args::FewArgs& a) {
         sync_block();
     }
     Ring ring(a, rings + wave_index() * kStages * kStageBytes);
+    FewSums<kTokens, kGated> sums(a);
     wait_for_inputs();
-    FewSums<kTokens, kGated> sums;
     const uint32_t first = T::column_wave();
     sums.begin(a.halves, lesser(first, ring.eights - 1) * kGroups);
     if (results.take(a)) sums.begin(a.halves, lesser(first, ring.eights - 1) * kGroups);

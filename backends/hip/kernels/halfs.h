@@ -14,6 +14,12 @@ struct HalfScale {
     float up;
     float down;  // what a result is to be multiplied by
 };
+// `norm`: what the norm multiplies by; `most`: the largest before that.
+RL_DEVICE HalfScale scale_of_halfs(float norm, float most) {
+    const uint32_t bits = float_bits(most * norm), biased = (bits >> 23) & 255u,
+                   exponent = biased < 40u ? 40u : lesser(biased, 215u);
+    return {bits_float((254u + 9u - exponent) << 23) * norm, bits_float((exponent - 9u) << 23)};
+}
 RL_DEVICE Float4 gained_four(const args::PrepareArgs& a, Float4 v, uint32_t i) {
     if (!a.gain) return v;
     const auto gain = load<Float4>(a.gain, i);
@@ -35,9 +41,7 @@ RL_DEVICE HalfScale half_scale(const args::PrepareArgs& a, const float* x, float
     }
     float scale = 1.0f;
     if (a.gain) scale = 1.0f / root_of(block_sum<kBlockThreads>(squares, parts) / float(a.cols) + a.eps);
-    const uint32_t bits = float_bits(block_max<kBlockThreads>(most, parts) * scale),
-                   biased = (bits >> 23) & 255u, exponent = biased < 40u ? 40u : lesser(biased, 215u);
-    return {bits_float((254u + 9u - exponent) << 23) * scale, bits_float((exponent - 9u) << 23)};
+    return scale_of_halfs(scale, block_max<kBlockThreads>(most, parts));
 }
 // Four of them; the middle two change places, as in kernels/tile.h.
 RL_DEVICE Words2 four_halfs(const args::PrepareArgs& a, const float* x, uint32_t i, float up) {
@@ -68,6 +72,63 @@ RL_DEVICE Words4 handed_eight(const float (&values)[8], float& most) {
     return {{half_pair(halfs[0], halfs[2]), half_pair(halfs[1], halfs[3]), half_pair(halfs[4], halfs[6]),
              half_pair(halfs[5], halfs[7])}};
 }
+
+// The row of a block of a kernel that begins early: fours of elements, which are all on their way at once,
+// and the gains of the first of them, which come before the launch before ends.
+template <uint32_t kBlockThreads>
+struct HeldRow {
+    static constexpr uint32_t kHeld = kBlockThreads == 1 ? 1024 : 8, kHeldGains = kHeld / 4,
+                              kMostCols = kHeld * 4 * kBlockThreads;
+    Float4 values[kHeld], gains[kHeldGains];
+
+    RL_DEVICE static uint32_t four(uint32_t n) { return thread_index() + n * kBlockThreads; }
+    RL_DEVICE void read_gains(const args::PrepareArgs& a) {
+        RL_UNROLL
+        for (uint32_t n = 0; n < kHeldGains; ++n)
+            gains[n] = a.gain && four(n) < a.cols / 4 ? load<Float4>(a.gain, four(n)) : Float4{};
+    }
+    RL_DEVICE void read(const args::PrepareArgs& a, const float* x) {
+        RL_UNROLL
+        for (uint32_t n = 0; n < kHeld; ++n)
+            values[n] = four(n) < a.cols / 4 ? load<Float4>(x, four(n)) : Float4{};
+    }
+    // Zeros behind the last column.
+    RL_DEVICE Float4 gained(const args::PrepareArgs& a, uint32_t n) const {
+        Float4 v = values[n];
+        if (!a.gain || four(n) >= a.cols / 4) return v;
+        const Float4 gain = n < kHeldGains ? gains[n] : load<Float4>(a.gain, four(n));
+        RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) v.d[e] *= gain.d[e];
+        return v;
+    }
+    // The same as half_scale().
+    RL_DEVICE HalfScale scale(const args::PrepareArgs& a, float* parts) const {
+        float squares = 0.0f, most = 0.0f;
+        RL_UNROLL
+        for (uint32_t n = 0; n < kHeld; ++n) {
+            const Float4 v = gained(a, n);
+            RL_UNROLL
+            for (uint32_t e = 0; e < 4; ++e) {
+                squares = fused(values[n].d[e], values[n].d[e], squares);
+                most = larger(__builtin_fabsf(v.d[e]), most);
+            }
+        }
+        block_sum_and_max<kBlockThreads>(squares, most, parts);
+        return scale_of_halfs(a.gain ? 1.0f / root_of(squares / float(a.cols) + a.eps) : 1.0f, most);
+    }
+    // They lie where prepare_few_row() leaves them.
+    RL_DEVICE void put(const args::PrepareArgs& a, uint32_t row, float up) const {
+        constexpr uint32_t kTogether = kFactorUnits * 8;  // fours
+        RL_UNROLL
+        for (uint32_t n = 0; n < kHeld; ++n) {
+            const uint32_t i = four(n);
+            if (i >= (a.cols / 4 + kTogether - 1) / kTogether * kTogether) break;
+            const Float4 v = gained(a, n);
+            static_cast<Words2*>(a.to)[few_eight(i / 8, i / 2 % 4, row, a.tokens) * 2 + i % 2] = {
+                {half_pair(v.d[0] * up, v.d[2] * up), half_pair(v.d[1] * up, v.d[3] * up)}};
+        }
+    }
+};
 
 // A block makes the halfs of a row: each lane of kernels/few.h finds what it reads at few_eight(), and zeros
 // where the row's last units are fewer than its lanes read together. Returns what results are to be

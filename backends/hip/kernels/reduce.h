@@ -75,6 +75,27 @@ RL_DEVICE float block_max(float value, float* parts) {
     return most;
 }
 
+// Both of them, of two values. `parts` is shared memory of two floats per wave of the block.
+template <uint32_t kBlockThreads = kThreads>
+RL_DEVICE void block_sum_and_max(float& sum, float& most, float* parts) {
+    constexpr uint32_t kAll = kBlockThreads / kWave;
+    sum = wave_sum(sum);
+    most = wave_max(most);
+    sync_block();  // the last use of the array is over
+    if (lane_index() == 0) {
+        parts[wave_index()] = sum;
+        parts[kAll + wave_index()] = most;
+    }
+    sync_block();
+    sum = 0.0f;
+    most = parts[kAll];
+    RL_UNROLL
+    for (uint32_t i = 0; i < kAll; ++i) {
+        sum += parts[i];
+        most = larger(parts[kAll + i], most);
+    }
+}
+
 // True in the block that is the last of `all` to come here: it sees what the others wrote. `counter` is zero
 // before and after.
 RL_DEVICE bool is_last_block(uint32_t* counter, uint32_t all, uint32_t& shared_flag) {

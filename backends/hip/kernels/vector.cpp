@@ -106,12 +106,26 @@ RL_KERNEL(128, prepare_halves, PrepareArgs) {
 
 #ifdef RL_FACTORS
 // The same for kernels/few.h.
-RL_KERNEL(kDotThreads, prepare_few, PrepareArgs) {
-    RL_SHARED float parts[kDotThreads / kWave];
+RL_EARLY_KERNEL(kDotThreads, 2, prepare_few, PrepareArgs) {
+    RL_SHARED float parts[2 * kDotThreads / kWave];
+    using Held = HeldRow<kDotThreads>;
     const uint32_t row = block_index().x;
+    let_next_start();
+    if (args.cols > Held::kMostCols) {
+        wait_for_inputs();
+        if (row >= rows_in_step(args.step, args.of_outputs)) return;
+        const float down = prepare_few_row<kDotThreads>(args, row, parts);
+        if (thread_index() == 0) args.row_scales[row] = down;
+        return;
+    }
+    Held held;
+    held.read_gains(args);
+    wait_for_inputs();
+    held.read(args, args.x + size_t(row) * args.cols);  // there is room for as many rows as blocks
     if (row >= rows_in_step(args.step, args.of_outputs)) return;
-    const float down = prepare_few_row<kDotThreads>(args, row, parts);
-    if (thread_index() == 0) args.row_scales[row] = down;
+    const HalfScale scale = held.scale(args, parts);
+    held.put(args, row, scale.up);
+    if (thread_index() == 0) args.row_scales[row] = scale.down;
 }
 #endif
 
