@@ -115,15 +115,11 @@ FragmentCut fragment_cut(const Device& device, const Fragments& fragments, bool 
 }  // namespace
 
 // On an H200 (Llama-3.1-8B, of one row's time, 2026-11-30) 64 rows of F16 take 2.64 so and 2.33 by tiles.
-// IQ4_XS, whose levels were found by selections then, took 2.73 at 2 to 8 rows and 9.85 at 64, by dot
-// products and tiles 2.21, 2.40, 2.96 and 6.34 at 2, 4, 8 and 64.
 bool suits_fragments(const Device& device, std::span<const Tensor> tensors, uint64_t rows) {
     if (rows < 2 || rows > kMostFewTokens) return false;
     if (device.always_fragments) return true;
-    return std::none_of(tensors.begin(), tensors.end(), [&](const Tensor& w) {
-        const bool levels = w.format->name.starts_with("IQ4");
-        return (rows > 32 && (levels || w.format->name == "F16")) || (rows <= 4 && levels);
-    });
+    return std::none_of(tensors.begin(), tensors.end(),
+                        [&](const Tensor& w) { return rows > 32 && w.format->name == "F16"; });
 }
 
 uint32_t fragment_tokens(const Fragments& fragments, uint64_t rows) {
