@@ -347,6 +347,13 @@ struct FewArgs {
     uint has_bias;
     uint accumulate;
     uint act;
+    // Rows that were left as few_hands.glsl has them: the parts of one, and its norm; and those that are left here.
+    uint taken_parts;
+    uint has_norm;
+    float eps;
+    uint hand_normed;
+    float hand_eps;
+    uint hand_counter;
 };
 
 // A product for each head; rows of the weights are counted over all heads.

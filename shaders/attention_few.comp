@@ -1,18 +1,21 @@
 // for each cache
 // As attention.comp, for few rows and heads of a multiple of 16: bound by how long the cache takes to come. Four
 // invocations share a key, so that loads are side by side, and a tile's keys and values are all on their way before one is
-// used. The result of one row can be left in int8, too; and for one row TURN is rope_store's work: each work-group turns its
-// queries, and those that see the row's own key turn that and do not read it from the cache, where nobody waits for it.
+// used. The result can be left for the next product, too: one row in int8, several as halfs. And for one row TURN is
+// rope_store's work: each work-group turns its queries, and those that see the row's own key turn that and do not read it from
+// the cache, where nobody waits for it.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 256;
 layout(constant_id = 1) const uint HEAD_DIM = 128;
 layout(constant_id = 2) const uint QUERIES = 4;
-layout(constant_id = 3) const bool HAND = false;
+layout(constant_id = 3) const uint HAND = 0;  // 1: a row in int8; 2: rows as handed_halfs.glsl has them
 layout(constant_id = 4) const uint TURN = 0;  // of RL_TURN_*; 0: heads are turned already
 layout(constant_id = 5) const uint SUBGROUP = 32;
 layout(constant_id = 6) const uint STEP_KIND = RL_STEP_ALONE;
 layout(constant_id = 7) const uint GROUP = 4;  // heads that share a kv head
+layout(constant_id = 8) const uint HAND_TOKENS = 8;
+layout(constant_id = 9) const uint HAND_OWNERS = 4;
 #include "few_sizes.glsl"
 const uint HELD = TURN != 0 ? QUERIES + 2 : QUERIES;        // heads in shared memory: the queries, own key, own value
 layout(push_constant) uniform Push { AttentionArgs args; };
@@ -54,7 +57,7 @@ uint place_of(uint i, uint four) {
 }
 void put_result(uint i, uint four, vec4 value) {
     y4[place_of(i, four)] = value;
-    if (HAND) queries[i * FOURS + four] = value;
+    if (HAND != 0u) queries[i * FOURS + four] = value;
 }
 #include "attention_merge.glsl"
 vec4 left_values(uint i) { return queries[i]; }
@@ -66,6 +69,34 @@ void leave_queries() {
     barrier();
     for (uint i = gl_LocalInvocationID.x; i < QUERIES * FOURS; i += THREADS)
         if (query_row(own_query(i / FOURS)) < end_row()) leave_four(i, place_of(i / FOURS, i % FOURS));
+}
+#include "handed_halfs.glsl"
+layout(set = 0, binding = HAND_BINDING, std430) writeonly buffer HandFours { uvec2 hand_fours[]; };
+layout(set = 0, binding = HAND_BINDING, std430) writeonly buffer HandReaches { float hand_reaches[]; };
+// A head is a part of its row.
+void leave_heads() {
+    barrier();
+    const uint first_reach = HAND_TOKENS * args.heads * (HEAD_DIM / 2u);
+    for (uint i = gl_SubgroupID; i < QUERIES; i += gl_NumSubgroups) {
+        const uint row = query_row(own_query(i)), head = query_head(own_query(i));
+        if (row >= end_row()) continue;
+        float most = 0.0, squares = 0.0;
+        for (uint four = gl_SubgroupInvocationID; four < FOURS; four += SUBGROUP) {
+            const uint at = head * FOURS + four;
+            const vec4 value = queries[i * FOURS + four], gained = args.hand_normed != 0u ? value * hand_gain4[at] : value,
+                       size = abs(gained);
+            most = max(most, max(max(size.x, size.y), max(size.z, size.w)));
+            squares += dot(value, value);
+            hand_fours[handed_eight(at / 8u, at / 2u % 4u, row, HAND_TOKENS, HAND_OWNERS) * 2u + at % 2u] =
+                handed_four(gained, HAND_UP);
+        }
+        most = subgroupMax(most);
+        squares = subgroupAdd(squares);
+        if (subgroupElect()) {
+            hand_reaches[first_reach + row * args.heads + head] = most;
+            hand_reaches[first_reach + (HAND_TOKENS + row) * args.heads + head] = squares;
+        }
+    }
 }
 
 const uint OWN_FOURS = (FOURS + SUBGROUP - 1) / SUBGROUP;  // of a head, that an invocation has
@@ -186,5 +217,6 @@ void main() {
         if (!last_of(used)) return;
         merge_splits(used);
     }
-    if (HAND) leave_queries();
+    if (HAND == 1u) leave_queries();
+    if (HAND == 2u) leave_heads();
 }

@@ -9,14 +9,23 @@ layout(push_constant) uniform Push { FewArgs args; };
 #include "half_units.glsl"
 #include "act.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer Halves { uvec4 halves[]; };
-layout(set = 0, binding = 2, std430) writeonly buffer Y { float y[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Again { uvec4 again[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Reaches { float reaches[]; };
+layout(set = 0, binding = 2, std430) coherent buffer Y { float y[]; };
+layout(set = 0, binding = 2, std430) coherent buffer Y4 { vec4 y4[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
 layout(set = 0, binding = 4, std430) readonly buffer RowScales { float row_scales[]; };
+#define X_BINDING 5
+#define GAIN_BINDING 6
+#define COUNTERS_BINDING 9
+#define HAND_BINDING 7
+#define HAND_GAIN_BINDING 8
 
-void put(uint r, uint t, float gate, float up) {
-    const float scale = row_scales[t];
-    y[t * args.stride + args.first_row + r] = act_times(args.act, gate * scale, up * scale);
+float result(uint r, uint t, float gate, float up) {
+    const float value = act_times(args.act, gate, up);
+    y[t * args.stride + args.first_row + r] = value;
+    return value;
 }
 #include "few_fragments.glsl"
 

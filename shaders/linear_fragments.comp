@@ -7,17 +7,27 @@ layout(push_constant) uniform Push { FewArgs args; };
 #include "weights.glsl"
 #include "half_units.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer Halves { uvec4 halves[]; };
-layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Again { uvec4 again[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Reaches { float reaches[]; };
+layout(set = 0, binding = 2, std430) coherent buffer Y { float y[]; };
+layout(set = 0, binding = 2, std430) coherent buffer Y4 { vec4 y4[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
 layout(set = 0, binding = 4, std430) readonly buffer Bias { float bias[]; };
 layout(set = 0, binding = 5, std430) readonly buffer RowScales { float row_scales[]; };
 
-void put(uint r, uint t, float sum) {
+#define X_BINDING 6
+#define GAIN_BINDING 7
+#define COUNTERS_BINDING 10
+#define HAND_BINDING 8
+#define HAND_GAIN_BINDING 9
+
+float result(uint r, uint t, float sum) {
     const uint row = args.first_row + r, at = t * args.stride + row;
-    sum *= row_scales[t];
     if (args.has_bias != 0u) sum += bias[row];
-    y[at] = args.accumulate != 0u ? y[at] + sum : sum;
+    if (args.accumulate != 0u) sum += y[at];
+    y[at] = sum;
+    return sum;
 }
 #include "few_fragments.glsl"
 

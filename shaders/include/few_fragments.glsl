@@ -4,8 +4,9 @@
 // the same row has one unit. A work-group has FM x TM rows and all tokens; its DEEP subgroups have groups in turn, and their
 // sums are added up in order: it depends neither on the number of tokens nor on what the others are. Activations lie as
 // prepare_halves.comp leaves them for BN tokens.
-//   Wants args of FewArgs, half_units.glsl, halves[], tokens, and put(r, t, sum) or, with PAIRED, where the upper half of a
-// work-group's rows are of a second matrix, put(r, t, sum, other), with r counted in the weight's part.
+//   Wants what few_hands.glsl wants, half_units.glsl, and result(r, t, sum) or, with PAIRED, where the upper half of a
+// work-group's rows are of a second matrix, result(r, t, sum, other), with r counted in the weight's part: it returns what it
+// stored. Sums come scaled.
 const uint FN = BN / TN, COLUMNS = TK / OWNERS;  // of a matrix that an invocation has
 // A group is multiplied in rounds, so that few factors of weights are held at a time, where sums are many. On an H200 (8B
 // Q4_K_M and F16, of one row's time) rounds and activations read ahead make it 4.9 and 2.7 at 64 rows, where it was 5.8 and
@@ -28,6 +29,7 @@ const uint HIGH = FM / PAIR, PUTS = HIGH * FN;  // sums of so many matrices, or 
 const uint MATRIX = TM * TN, ALL_HELD = HELD * PAIR * MATRIX, EACH = (HELD * MATRIX + THREADS - 1) / THREADS;
 shared float parts[DEEP * ALL_HELD];
 uint tokens;
+#include "few_hands.glsl"
 
 const uint OWN_ROWS = FM * ROWS_EACH;  // of an invocation
 uint first_units[OWN_ROWS];            // where they begin
@@ -87,6 +89,9 @@ void few_products() {
     Raw raw;
     fetch(min(min(group, groups - 1u) * OWNERS + owner, units - 1u), raw);
     Eights ahead;
+    if (TAKES == 2u) take_rows();
+    // Where tokens are few, those that are not there are the last one, whose bytes come anyway.
+    const uint token_place = FN == 1u && TOKENS_EACH == 1u ? min(place, tokens - 1u) : place;
     if (!WHOLE) fetch_tokens(min(group, groups - 1u), 0u, place, owner, ahead);
     for (; group < groups; group += DEEP) {
         // Past the last column activations are zeros.
@@ -110,7 +115,7 @@ void few_products() {
             }
             [[unroll]] for (uint j = 0; j < FN; ++j) {
                 Eights x;
-                if (WHOLE) fetch_tokens(group, round, j * TN + place, owner, x);
+                if (WHOLE) fetch_tokens(group, round, j * TN + token_place, owner, x);
                 [[unroll]] for (uint t = 0; !WHOLE && t < TOKENS_EACH; ++t)
                     [[unroll]] for (uint p = 0; p < EIGHTS; ++p) x.d[t][p] = ahead.d[t][p];
                 const uint next_round = j + 1u < FN ? round : (round + 1u) % ROUNDS;
@@ -149,12 +154,14 @@ void few_products() {
             const uint row = (gl_WorkGroupID.x * HIGH + (first + h) / FN) * TM + e % TM;
             const uint t = (first + h) % FN * TN + e / TM;
             if (row >= args.rows || t >= tokens) continue;
+            const float scale = token_scale(t);
 #ifdef PAIRED
-            put(row, t, all[0], all[1]);
+            leave(row, t, result(row, t, all[0] * scale, all[1] * scale));
 #else
-            put(row, t, all[0]);
+            leave(row, t, result(row, t, all[0] * scale));
 #endif
         }
         if (first + HELD < PUTS) barrier();
     }
+    leave_rows();
 }

@@ -22,4 +22,6 @@ layout(constant_id = 15) const uint ROW_BITS = 7;
 layout(constant_id = 16) const uint TOKENS_EACH = 8;
 layout(constant_id = 17) const uint TOKEN_STEP = 1;
 layout(constant_id = 18) const uint TOKEN_BITS = 7;
+layout(constant_id = 19) const uint TAKES = 0;       // 1: rows that the dispatch before left, 2: without their scales
+layout(constant_id = 20) const bool LEAVES = false;  // its rows
 const bool IN_ORDER = false;  // see half_units.glsl

@@ -29,6 +29,33 @@ inline std::unique_ptr<vulkan::VulkanBackend> open_vulkan(const std::string& cac
     return std::move(backend).value();
 }
 
+// Counts dispatches as they are recorded, and barriers between them.
+struct Dispatches {
+    static inline PFN_vkCmdDispatch real = nullptr;
+    static inline PFN_vkCmdPipelineBarrier real_barrier = nullptr;
+    static inline int count = 0, barriers = 0;
+
+    static void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
+        ++count;
+        real(commands, x, y, z);
+    }
+    template <typename... Rest>
+    static void VKAPI_CALL barrier(VkCommandBuffer commands, VkPipelineStageFlags from,
+                                   VkPipelineStageFlags to, Rest... rest) {
+        barriers += from == to;  // others are with the host or with copies
+        real_barrier(commands, from, to, rest...);
+    }
+    Dispatches() {
+        real = std::exchange(vkCmdDispatch, dispatch);
+        real_barrier = std::exchange(vkCmdPipelineBarrier, barrier);
+        count = barriers = 0;
+    }
+    ~Dispatches() {
+        vkCmdDispatch = real;
+        vkCmdPipelineBarrier = real_barrier;
+    }
+};
+
 // The output of a case of one step.
 inline std::vector<float> output_of(const OpCase& c, Backend& backend, Fixture& fixture, bool traced) {
     const Plan plan = must(case_plan(c, fixture, c.rows, c.rows));

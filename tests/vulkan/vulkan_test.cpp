@@ -45,33 +45,6 @@ struct SlowQueue {
     static void forget() { most_buffers = submissions = 0; }
 };
 
-// Counts dispatches as they are recorded, and barriers between them.
-struct Dispatches {
-    static inline PFN_vkCmdDispatch real = nullptr;
-    static inline PFN_vkCmdPipelineBarrier real_barrier = nullptr;
-    static inline int count = 0, barriers = 0;
-
-    static void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
-        ++count;
-        real(commands, x, y, z);
-    }
-    template <typename... Rest>
-    static void VKAPI_CALL barrier(VkCommandBuffer commands, VkPipelineStageFlags from,
-                                   VkPipelineStageFlags to, Rest... rest) {
-        barriers += from == to;  // others are with the host or with copies
-        real_barrier(commands, from, to, rest...);
-    }
-    Dispatches() {
-        real = std::exchange(vkCmdDispatch, dispatch);
-        real_barrier = std::exchange(vkCmdPipelineBarrier, barrier);
-        count = barriers = 0;
-    }
-    ~Dispatches() {
-        vkCmdDispatch = real;
-        vkCmdPipelineBarrier = real_barrier;
-    }
-};
-
 }  // namespace
 
 TEST_CASE("vulkan: tensors in parts of a few rows give the logits of whole tensors") {

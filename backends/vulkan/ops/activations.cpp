@@ -45,6 +45,8 @@ Path wide_path(const Device& device, const Format& format, uint64_t cols, uint64
 Precision precision_of(Path path, const Format& format) {
     if (path == Path::dot_own || path == Path::dot_prepared) return {.activations = to_int8(16)};
     if (path == Path::bfloats) return {.activations = kToBfloat};
+    // Rows that another kernel leaves are scaled by a number that is the same for all.
+    if (path == Path::few) return {.weights = rounding_to_halves(format), .activations = to_half(-5)};
     if (on_matrices(path)) return {.weights = rounding_to_halves(format), .activations = to_half(9)};
     return {};
 }
@@ -101,6 +103,7 @@ Status Activations::prepare(Recorder& recorder, const View& view, std::span<cons
                             const Fragments* fragments) {
     const auto wanted = [&](Path path) { return std::find(paths.begin(), paths.end(), path) != paths.end(); };
     raw_ = floats_ = view.slot(x_);
+    if (view.few_taken.bytes != 0) return {};
     const uint32_t width = view.width(x_), rows = view.rows_of(x_), kind = rows_kind(view.plan, x_);
     const bool norm_floats = norm_ && (wanted(Path::floats) || wanted(Path::tiles));
     const bool dot = wanted(Path::dot_prepared);

@@ -110,6 +110,7 @@ public:
           few_threads_(std::min(own_threads(device), kFewThreads)),
           most_threads_(std::min(own_threads(device), 512u)),
           subgroup_(device.subgroup()),
+          fragments_(device.fragments ? &*device.fragments : nullptr),
           shared_(device.report().limits.maxComputeSharedMemorySize) {}
 
     // Whether it is by attention_few: whole halves of units, 16 elements, lie in one head.
@@ -145,6 +146,12 @@ public:
     }
 
     bool leaves_int8() const override { return by_few(1); }
+    bool leaves_few() const override { return by_few(1) && fragments_; }
+    uint32_t parts_left(const View& view) const override {
+        const bool few =
+            view.rows > 1 && !view.mixed && by_few(view.kind == StepKind::several ? 1 : view.rows);
+        return few && fragments_ ? op_.shape.heads : 0;
+    }
     bool mixes() const override { return by_matrices(kFewRows + 1); }
 
     uint64_t scratch(const Plan& plan) const override {
@@ -363,17 +370,24 @@ private:
         const args::AttentionArgs push = attention_args(view, first, splits, attend);
         const RopeStore* const store = attend ? &attend->store : nullptr;
         if (by_few(several ? 1 : view.rows)) {
-            const bool leaves = view.left.bytes != 0;
+            const uint32_t leaves = view.left.bytes != 0       ? 1
+                                    : view.few_left.bytes != 0 ? 2
+                                                               : 0,
+                           tokens = leaves == 2 ? fragment_tokens(*fragments_, view.rows) : 0,
+                           owners = leaves == 2 ? fragments_->owners : 0;
             const uint32_t turn = store ? turning(*store, view.plan) : 0;
             return recorder.dispatch(
                 {cache_shader("attention_few", view, op_.cache),
                  14,
                  1,
                  {few_threads(several ? 1 : view.rows), op_.shape.head_dim, n, leaves, turn, subgroup_, kind,
-                  group()}},
+                  group(), tokens, owners}},
                 {q, y, view.step, cache.keys, cache.values, sinks, partials, view.caches.counters(),
-                 leaves ? view.left : y, view.vector(view.left_norm.gain, view.step),
-                 store ? view.slot(store->k) : q, store ? view.slot(store->v) : q,
+                 leaves == 2   ? view.few_left
+                 : leaves == 1 ? view.left
+                               : y,
+                 view.vector(view.left_norm.gain, view.step), store ? view.slot(store->k) : q,
+                 store ? view.slot(store->v) : q,
                  view.vector(store ? store->q_norm.gain : Weight{}, view.step),
                  view.vector(store ? store->k_norm.gain : Weight{}, view.step)},
                 push, groups, per_row * rows);
@@ -409,6 +423,7 @@ private:
     bool half_cache_;  // keys and values are halfs
     uint64_t wanted_;  // work-groups, if there is enough to do
     uint32_t few_threads_, most_threads_, subgroup_;
+    const Fragments* fragments_;
     uint64_t shared_;
 };
 
@@ -432,6 +447,8 @@ public:
     Precision precision(uint64_t rows) const override { return attention_.precision(rows); }
     uint64_t scratch(const Plan& plan) const override { return attention_.scratch(plan); }
     bool leaves_int8() const override { return attention_.leaves_int8(); }
+    bool leaves_few() const override { return attention_.leaves_few(); }
+    uint32_t parts_left(const View& view) const override { return attention_.parts_left(view); }
     bool mixes() const override { return attention_.mixes(); }
 
     Status record(Recorder& recorder, const View& view) const override {

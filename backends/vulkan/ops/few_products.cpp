@@ -82,10 +82,11 @@ args::FewArgs few_args(const Product& product, const PlacedWeight& w, const Weig
 struct FragmentCut {
     uint32_t tokens, high, deep, held, threads;
 };
-// `results`: rows of all matrices that are multiplied side by side. The order of sums must not depend on
-// `rows`.
+// `results`: rows of all matrices that are multiplied side by side. Whole parts of a row are left. The order
+// of sums must not depend on `rows`.
 FragmentCut fragment_cut(const Device& device, const Fragments& fragments, bool paired, uint64_t results,
-                         uint64_t cols, uint64_t rows, uint64_t book_bytes, const ProductCut& wanted) {
+                         uint64_t cols, uint64_t rows, uint64_t book_bytes, bool leaves,
+                         const ProductCut& wanted) {
     constexpr uint64_t kSubgroupsEach = 16;  // of a processor
     // So that each invocation of a work-group has all registers that it may have.
     constexpr uint32_t kShared = 32768, kMostThreads = 512;
@@ -97,6 +98,7 @@ FragmentCut fragment_cut(const Device& device, const Fragments& fragments, bool 
                        : paired || tokens > 16 ? 2u
                                                : 1u,
                        8, 1, 0};
+    if (leaves) cut.high = std::max(cut.high, pair * (kHandedPart / shape.m));
     const uint64_t tiles = (results + pair * shape.m - 1) / (pair * shape.m),
                    groups = (cols + 32 * fragments.owners - 1) / (32 * fragments.owners);
     const uint32_t most = std::min(limits.maxComputeWorkGroupInvocations, kMostThreads) / device.subgroup();
@@ -106,7 +108,8 @@ FragmentCut fragment_cut(const Device& device, const Fragments& fragments, bool 
     const uint32_t each = cut.deep * pair * shape.m * shape.n * 4,
                    puts = cut.high / pair * (tokens / shape.n);
     // A code book has twice its size at most.
-    const uint32_t room = limits.maxComputeSharedMemorySize - 2 * uint32_t(book_bytes);
+    const uint32_t left = leaves ? tokens * (cut.high / pair * shape.m + 2) * 8 : 0,
+                   room = limits.maxComputeSharedMemorySize - 2 * uint32_t(book_bytes) - left;
     cut.held = std::clamp(std::min(kShared, room) / each, 1u, puts);
     cut.threads = cut.deep * device.subgroup();
     return cut;
@@ -200,26 +203,40 @@ Status FewProducts::record_fragments(const Product& product, const PlacedWeight&
                                      const WeightPart* up) {
     const Fragments& f = *fragments_;
     const Device& device = recorder_.device();
+    const bool leaves = view_.few_left.bytes != 0;
+    const uint32_t takes = view_.few_taken.bytes == 0 ? 0 : view_.scales_taken ? 1 : 2;
     const FragmentCut cut = fragment_cut(device, f, up != nullptr, results_, w.cols, product.rows,
-                                         w.layout->book.size_bytes(), product.cut);
-    const args::FewArgs push = few_args(product, w, part);
+                                         w.layout->book.size_bytes(), leaves, product.cut);
+    args::FewArgs push = few_args(product, w, part);
+    push.taken_parts = view_.parts_taken;
+    push.has_norm = x_.norm() ? 1 : 0;
+    push.eps = x_.norm().eps;
+    push.hand_normed = view_.left_norm ? 1 : 0;
+    push.hand_eps = view_.left_norm.eps;
+    push.hand_counter = view_.leave_counter;
     const std::vector<uint32_t> constants = {cut.threads,   cut.tokens,    f.shape.m,     f.shape.n,
                                              f.shape.k,     cut.high,      cut.deep,      device.subgroup(),
                                              cut.held,      f.owners,      f.owner_shift, f.place_shift,
                                              f.place_mask,  f.rows.each,   f.rows.step,   f.rows.bits,
-                                             f.tokens.each, f.tokens.step, f.tokens.bits};
+                                             f.tokens.each, f.tokens.step, f.tokens.bits, takes,
+                                             leaves};
+    const Binding halves = takes ? view_.few_taken : x_.prepared(), scales = takes ? view_.step : x_.scales(),
+                  x = takes ? x_.raw() : view_.step, gain = view_.vector(x_.norm().gain, view_.step),
+                  left = leaves ? view_.few_left : product.y,
+                  next_gain = view_.vector(view_.left_norm.gain, view_.step);
     const uint64_t high = uint64_t(cut.high) * f.shape.m / (up ? 2 : 1);
     const Groups groups = {(part.rows + high - 1) / high};
     const double flops = (up ? 4.0 : 2.0) * double(part.rows) * double(w.cols) * product.rows;
     if (up)
-        return recorder_.dispatch(
-            {fmt::format("gated_fragments.{}", w.layout->name), 5, 2, constants},
-            {part.buffer, up->buffer, x_.prepared(), product.y, view_.step, x_.scales()}, push, groups,
-            flops);
-    return recorder_.dispatch({fmt::format("linear_fragments.{}", w.layout->name), 6, 1, constants},
-                              {part.buffer, x_.prepared(), product.y, view_.step,
-                               view_.vector(product.bias, view_.step), x_.scales()},
-                              push, groups, flops);
+        return recorder_.dispatch({fmt::format("gated_fragments.{}", w.layout->name), 10, 2, constants},
+                                  {part.buffer, up->buffer, halves, product.y, view_.step, scales, x, gain,
+                                   left, next_gain, view_.caches.counters()},
+                                  push, groups, flops);
+    return recorder_.dispatch(
+        {fmt::format("linear_fragments.{}", w.layout->name), 11, 1, constants},
+        {part.buffer, halves, product.y, view_.step, view_.vector(product.bias, view_.step), scales, x, gain,
+         left, next_gain, view_.caches.counters()},
+        push, groups, flops);
 }
 
 Status FewProducts::record(const Product& product, const PlacedWeight& w, const PlacedWeight* up) {

@@ -135,6 +135,11 @@ bool can_go_few(const Device& device, std::span<const Tensor> tensors, RowClass 
            });
 }
 
+// True where a product with such a weight can leave the rows of few as halfs: whole parts of them, by four.
+bool can_leave_halfs(const Device& device, const Tensor& tensor) {
+    return device.fragments && tensor.shape.rows % (4 * kHandedPart) == 0 && in_one_part(device, tensor);
+}
+
 class ProductKernel : public AnyProduct {
 public:
     ProductKernel(Products op, const Plan& plan, const Device& device)
@@ -182,6 +187,15 @@ public:
     bool leaves_int8() const override {
         return tensors_.size() == 1 && takes_int8() && in_one_part(device_, tensors_[0]);
     }
+    bool takes_few() const override { return can_take_halfs(device_, tensors_); }
+    bool leaves_few() const override {
+        return tensors_.size() == 1 && !function_ && can_leave_halfs(device_, tensors_[0]);
+    }
+    bool takes_halfs(const View& view) const override { return by_fragments(view); }
+    bool leaves_scales() const override { return true; }
+    uint32_t parts_left(const View& view) const override {
+        return by_fragments(view) ? uint32_t(tensors_[0].shape.rows / kHandedPart) : 0;
+    }
 
     Status record(Recorder& recorder, const View& view) const override {
         RL_TRY(record_products(recorder, view));
@@ -192,6 +206,10 @@ public:
 
 private:
     uint32_t path_rows(const View& view) const { return view.apart ? 1 : view.rows_of(x_); }
+    bool by_fragments(const View& view) const {
+        return paths(path_rows(view)).front() == Path::few &&
+               fragments_of(device_, tensors_, as_few(path_rows(view)));
+    }
     uint64_t as_few(uint64_t rows) const { return alike_ && rows > 1 && rows < kFewRows ? kFewRows : rows; }
 
     Status record_products(Recorder& recorder, const View& view) const {
@@ -287,11 +305,18 @@ public:
 
     bool takes_int8() const override { return path(1) == Path::dot_own; }
     bool leaves_int8() const override { return takes_int8() && in_one_part(device_, tensor_); }
+    bool takes_few() const override { return can_take_halfs(device_, std::span(&tensor_, 1)); }
+    bool leaves_few() const override { return can_leave_halfs(device_, tensor_); }
+    bool takes_halfs(const View& view) const override { return by_fragments(view); }
+    bool leaves_scales() const override { return true; }
+    uint32_t parts_left(const View& view) const override {
+        return by_fragments(view) ? uint32_t(tensor_.shape.rows / kHandedPart) : 0;
+    }
 
     Status record(Recorder& recorder, const View& view) const override {
         const Path way = path(view.apart ? 1 : view.rows);
         Activations x(op_.x, op_.norm);
-        if (way == Path::tiles || on_matrices(way)) recorder.claim_scratch();
+        if ((way == Path::tiles || on_matrices(way)) && view.few_taken.bytes == 0) recorder.claim_scratch();
         const Fragments* fragments = fragments_for(view.apart ? 1 : view.rows);
         RL_TRY(x.prepare(recorder, view, std::span(&way, 1), fragments));
         if (way == Path::few) {
@@ -309,6 +334,9 @@ public:
 
 private:
     uint64_t as_few(uint64_t rows) const { return alike_ && rows > 1 && rows < kFewRows ? kFewRows : rows; }
+    bool by_fragments(const View& view) const {
+        return !view.apart && path(view.rows) == Path::few && fragments_for(view.rows);
+    }
     const Fragments* fragments_for(uint64_t rows) const {
         return fragments_of(device_, std::span(&tensor_, 1), as_few(rows));
     }
@@ -500,6 +528,14 @@ Status record_product(Recorder& recorder, const View& view, const Product& produ
     const PlacedWeight& w = view.weight(product.w);
     for (const WeightPart& part : w.parts) RL_TRY(record_part(recorder, view, product, w, part, x, path));
     return {};
+}
+
+// Groups of units are whole, so that nothing lies behind them.
+bool can_take_halfs(const Device& device, std::span<const Tensor> tensors) {
+    return device.fragments && std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& w) {
+               return w.shape.cols % (32 * device.fragments->owners) == 0 &&
+                      FewProducts::wanted(device, *w.format, w.shape.cols, kFewRows, &*device.fragments);
+           });
 }
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device) {

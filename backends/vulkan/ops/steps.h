@@ -268,6 +268,10 @@ uint64_t unpacked_scratch(const Device& device, uint64_t rows, uint64_t cols, ui
 Status record_unpacked(Recorder& recorder, const View& view, std::span<const UnpackedProduct> products,
                        const Activations& x, uint64_t at);
 
+// Columns of the parts in which products leave rows as halfs: HAND_PART of handed_halfs.glsl.
+constexpr uint32_t kHandedPart = 16;
+// True where products with such weights can take the rows of few as halfs.
+bool can_take_halfs(const Device& device, std::span<const Tensor> tensors);
 // The tokens of a tile whose matrices are filled by their elements, for steps of so many rows.
 uint32_t fragment_tokens(const Fragments& fragments, uint64_t rows);
 

@@ -30,7 +30,7 @@ Result<std::unique_ptr<CacheStore>> VulkanCaches::create(Device& device, Memory&
         made->buffers_.push_back({std::move(keys), std::move(values)});
     }
     made->staging_ = RL_TRY(memory.allocate(cache_staging_bytes(caches), Use::readback, "cache rows"));
-    made->counters_ = RL_TRY(memory.allocate(kCounters * 4, Use::scratch, "counters"));
+    made->counters_ = RL_TRY(memory.allocate((kCounters + kLeaveCounters) * 4, Use::scratch, "counters"));
     if (!memory.counts_only()) RL_TRY(made->clear_counters());
     return std::unique_ptr<CacheStore>(std::move(made));
 }
@@ -38,7 +38,7 @@ Result<std::unique_ptr<CacheStore>> VulkanCaches::create(Device& device, Memory&
 Status VulkanCaches::clear_counters() {
     return device_.run_once(
         [&](VkCommandBuffer commands) {
-            vkCmdFillBuffer(commands, counters_.handle(), 0, kCounters * 4, 0);
+            vkCmdFillBuffer(commands, counters_.handle(), 0, (kCounters + kLeaveCounters) * 4, 0);
             const VkMemoryBarrier after = {VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr,
                                            VK_ACCESS_TRANSFER_WRITE_BIT,
                                            VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};

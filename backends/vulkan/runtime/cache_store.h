@@ -21,7 +21,8 @@ public:
     };
     const Buffers& operator[](Cache cache) const { return buffers_[size_t(cache.index)]; }
     // By which work-groups of attention find out that they are the last: zeros between steps.
-    static constexpr uint32_t kCounters = 1024;
+    // Behind those of kernels whose work-groups share results follow some of kernels that leave rows.
+    static constexpr uint32_t kCounters = 1024, kLeaveCounters = 64;
     const Buffer& counters() const { return counters_; }
     // Of the snippet in shaders/caches.
     static std::string_view snippet(CacheType type) { return cache_type_name(type); }

@@ -22,7 +22,13 @@ VulkanExecutable::VulkanExecutable(BoundPlan bound, const VulkanWeights& weights
       caches_(caches),
       device_(device),
       pipelines_(pipelines),
-      mode_(mode) {}
+      mode_(mode) {
+    const std::vector<Step>& steps = bound_.plan.steps;
+    for (size_t i = 0; i < steps.size(); ++i) {
+        if (steps[i].leaves) handed_[steps[i].leaves.index].first = i;
+        if (steps[i].takes) handed_[steps[i].takes.index].second = i;
+    }
+}
 
 Result<std::vector<std::unique_ptr<Executable>>> VulkanExecutable::create_group(
     PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches, Device& device, Memory& memory,
@@ -143,17 +149,43 @@ View VulkanExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     return view;
 }
 
+// The rows of a step of few that the kernel takes and leaves as halfs, where both kernels of a pair do.
+void VulkanExecutable::hand_few(View& view, const Step& step) const {
+    const auto parts = [&](Slot slot) {
+        const auto [from, to] = handed_.at(slot.index);
+        const auto& leaver = static_cast<const VulkanKernel&>(*bound_.kernels[from]);
+        const auto& taker = static_cast<const VulkanKernel&>(*bound_.kernels[to]);
+        return bound_.plan.slot(slot).handed_few && taker.takes_halfs(view) ? leaver.parts_left(view) : 0;
+    };
+    const uint32_t taken = step.takes ? parts(step.takes) : 0;
+    if (step.leaves && parts(step.leaves) > 0) {
+        view.few_left = view.handed_rows(step.leaves);
+        view.left_norm = bound_.plan.slot(step.leaves).norm;
+        view.leave_counter =
+            VulkanCaches::kCounters + uint32_t(step.leaves.index) % VulkanCaches::kLeaveCounters;
+    }
+    if (taken > 0) {
+        view.few_taken = view.handed_rows(step.takes);
+        const size_t from = handed_.at(step.takes.index).first;
+        view.scales_taken = static_cast<const VulkanKernel&>(*bound_.kernels[from]).leaves_scales();
+    }
+    view.parts_taken = taken;
+}
+
 // What one step's kernel sees: rows are left in int8 one at a time only.
 View VulkanExecutable::view_of(const View& all, size_t step) const {
-    View own = all;
-    if (all.rows > 1) return own;
+    View seen = all;
     const Step& at = bound_.plan.steps[step];
-    if (at.takes) own.taken = own.int8_row(at.takes);
-    if (at.leaves) {
-        own.left = own.int8_row(at.leaves);
-        own.left_norm = bound_.plan.slot(at.leaves).norm;
+    if (all.rows > 1) {
+        if (all.rows <= kMostHandedRows) hand_few(seen, at);
+        return seen;
     }
-    return own;
+    if (at.takes && bound_.plan.slot(at.takes).handed_one) seen.taken = seen.int8_row(at.takes);
+    if (at.leaves && bound_.plan.slot(at.leaves).handed_one) {
+        seen.left = seen.int8_row(at.leaves);
+        seen.left_norm = bound_.plan.slot(at.leaves).norm;
+    }
+    return seen;
 }
 
 Result<Recording> VulkanExecutable::record_copies(const StepLayout& inputs) {

@@ -21,6 +21,10 @@ constexpr std::array<uint32_t, 9> kRowClasses = {1, 2, 4, 8, 16, 32, 64, 128, 51
 // Of 32 elements in int8, as shaders/include/leave_row.glsl lays them out.
 constexpr uint64_t kLeftUnitBytes = 48;
 static_assert(kLeftUnitBytes <= kHandedUnitBytes);
+// Up to so many rows are left as halfs: with what is known of two parts of 32 elements of each, as
+// shaders/include/handed_halfs.glsl lays them out. On an H200 9 to 16 rows would take 2 to 4 % more so.
+constexpr uint32_t kMostHandedRows = 8;
+static_assert(kMostHandedRows * (32 * 2 + 2 * 8) <= kHandedFewUnitBytes);
 
 // What kernels see while they are recorded.
 struct View {
@@ -41,6 +45,12 @@ struct View {
     // it left it, and where it leaves its own row so, for a step with this norm. Of no bytes: not.
     Binding taken, left;
     Norm left_norm;
+    // Likewise the rows of a step of few as halfs; in how many parts each of those that are taken was left,
+    // and whether their scales are there; and the counter of who leaves them.
+    Binding few_taken, few_left;
+    uint32_t parts_taken = 0;
+    bool scales_taken = false;
+    uint32_t leave_counter = 0;
     // Several rows go through the kernels of one, beside each other, and are left one behind the other.
     bool apart = false;
     uint32_t apart_groups = 0;  // then at most so many work-groups have all rows of a dispatch
@@ -56,6 +66,9 @@ struct View {
     }
     Binding int8_row(Slot s) const {
         return {arena.buffer, plan.slot(s).offset, width(s) / 32 * kLeftUnitBytes, arena.guard};
+    }
+    Binding handed_rows(Slot s) const {
+        return {arena.buffer, plan.slot(s).offset, plan.slot_bytes(s), arena.guard};
     }
     // Of `bytes` from `offset` on; both are multiples of 256. A part of a kernel may get scratch that begins
     // further on.
@@ -74,6 +87,11 @@ public:
     virtual Status record(Recorder& recorder, const View& view) const = 0;
     // Of the scratch that kernels share, in bytes.
     virtual uint64_t scratch(const Plan&) const { return 0; }
+    // In a step of few rows: in how many parts the kernel leaves each row as halfs, if it does so, and
+    // whether it takes such rows.
+    virtual uint32_t parts_left(const View&) const { return 0; }
+    virtual bool leaves_scales() const { return false; }
+    virtual bool takes_halfs(const View&) const { return false; }
 };
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device);
@@ -140,6 +158,7 @@ private:
     uint64_t hidden_at() const;
     uint64_t result_bytes() const;
     View view_of(const View& all, size_t step) const;
+    void hand_few(View& view, const Step& step) const;
     uint32_t row_class(uint32_t rows) const;
     View view_of(uint32_t rows, const StepLayout& inputs) const;
     // The best of a single row are wanted from the first token on; of several, when a step asks for them.
@@ -171,6 +190,8 @@ private:
     Record mode_;
     std::shared_ptr<Workspace> workspace_;
     std::vector<ByteRange> arena_gaps_;  // of guarded memory
+    // The steps that leave and take it, by handed slot.
+    std::map<int32_t, std::pair<size_t, size_t>> handed_;
     VkFence fences_[kRing] = {};
     uint64_t turn_ = 0;
     // Counted over all steps, to check that the host writes and reads nothing that the device still works on.
