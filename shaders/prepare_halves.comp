@@ -17,6 +17,7 @@ layout(set = 0, binding = 2, std430) writeonly buffer Scales { float scales[]; }
 layout(set = 0, binding = 3, std430) readonly buffer Gain { vec4 gain4[]; };
 #define STEP_BINDING 4
 #include "step.glsl"
+#define REDUCES_SUM_AND_MAX
 #include "reduce.glsl"
 #include "bfloat.glsl"
 
@@ -38,9 +39,10 @@ void measure(uint first) {
         if (i < fours) measure_four(i, held[n], squares, most);
     }
     for (uint i = gl_LocalInvocationID.x; HELD == 0u && i < fours; i += step) measure_four(i, x4[first / 4u + i], squares, most);
-    if (args.has_norm != 0u) norm = 1.0 / sqrt(group_sum(squares) / float(args.width) + args.eps);
+    const vec2 both = group_sum_and_max(squares, most);
+    if (args.has_norm != 0u) norm = 1.0 / sqrt(both.x / float(args.width) + args.eps);
     if (BFLOATS) return;
-    most = group_max(most) * norm;
+    most = both.y * norm;
     // Halfs end at 65504: the largest goes to about 2^9, so that sums of small ones keep their bits as well.
     const uint exponent = clamp((floatBitsToUint(most) >> 23) & 255u, 40u, 215u);
     up = uintBitsToFloat((254u + 9u - exponent) << 23);

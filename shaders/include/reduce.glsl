@@ -25,6 +25,22 @@ vec2 group_sums(vec2 values) {
 }
 #endif
 
+#ifdef REDUCES_SUM_AND_MAX
+shared vec2 reduce_both[128];
+
+// The sum of the first, and the largest of the second.
+vec2 group_sum_and_max(float sum, float most) {
+    const vec2 part = vec2(subgroupAdd(sum), subgroupMax(most));
+    barrier();
+    if (subgroupElect()) reduce_both[gl_SubgroupID] = part;
+    barrier();
+    vec2 all = vec2(0.0, reduce_both[0].y);
+    for (uint i = gl_SubgroupInvocationID; i < gl_NumSubgroups; i += gl_SubgroupSize)
+        all = vec2(all.x + reduce_both[i].x, max(all.y, reduce_both[i].y));
+    return vec2(subgroupAdd(all.x), subgroupMax(all.y));
+}
+#endif
+
 float group_max(float value) {
     const float part = subgroupMax(value);
     barrier();
