@@ -20,3 +20,24 @@ vec4 unit_scales(uint m, uint unit) {
     precise float s = unpackHalf2x16(header.x).x * float(int(low | high << 4) - 32);
     return vec4(s, 0.0, s, 0.0);
 }
+// The same in two steps: see half_units.glsl.
+#define FORMAT_RAW 6
+void unit_raw(uint m, uint unit, out uint raw[6]) {
+    const uvec4 q = w128[m].d[unit];
+    [[unroll]] for (uint k = 0; k < 4; ++k) raw[k] = q[k];
+    const uvec2 header = w64[m].d[weight_units * 2 + (unit >> 3)];
+    raw[4] = header.x;
+    raw[5] = header.y;
+}
+void raw_codes(uint raw[6], out uint words[8]) {
+    [[unroll]] for (uint k = 0; k < 4; ++k) {
+        const uvec2 both = both_levels(raw[k]);
+        words[k] = both.x;
+        words[k + 4] = both.y;
+    }
+}
+vec4 raw_scales(uint unit, uint raw[6]) {
+    const uint j = unit & 7u, low = (raw[5] >> (j * 4u)) & 15u, high = (raw[4] >> (16u + j * 2u)) & 3u;
+    precise float s = unpackHalf2x16(raw[4]).x * float(int(low | high << 4) - 32);
+    return vec4(s, 0.0, s, 0.0);
+}

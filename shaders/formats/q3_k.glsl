@@ -30,3 +30,26 @@ vec4 unit_scales(uint m, uint unit) {
     precise vec2 s = d * vec2(sub_scale(packed, j), sub_scale(packed, j + 1u));
     return vec4(s.x, 0.0, s.y, 0.0);
 }
+// The same in two steps: see half_units.glsl.
+#define FORMAT_RAW 7
+void unit_raw(uint m, uint unit, out uint raw[7]) {
+    const uvec2 q = w64[m].d[unit];
+    raw[0] = q.x;
+    raw[1] = q.y;
+    raw[2] = w32[m].d[weight_units * 2 + unit];
+    const uint block = unit >> 3, at = weight_units * 3 + block * 3;
+    [[unroll]] for (uint k = 0; k < 3; ++k) raw[3 + k] = w32[m].d[at + k];
+    raw[6] = uint(w16[m].d[weight_units * 6 + weight_units / 8 * 6 + block]);
+}
+void raw_codes(uint raw[7], out uint words[8]) {
+    [[unroll]] for (uint k = 0; k < 4; ++k) {
+        words[k] = ((raw[0] >> (2u * k)) & 0x03030303u) | third_bits(raw[2], k);
+        words[k + 4] = ((raw[1] >> (2u * k)) & 0x03030303u) | third_bits(raw[2], k + 4);
+    }
+}
+vec4 raw_scales(uint unit, uint raw[7]) {
+    const uint j = (unit & 7u) * 2u;
+    const uvec3 packed = uvec3(raw[3], raw[4], raw[5]);
+    precise vec2 s = unpackHalf2x16(raw[6]).x * vec2(sub_scale(packed, j), sub_scale(packed, j + 1u));
+    return vec4(s.x, 0.0, s.y, 0.0);
+}

@@ -18,3 +18,21 @@ vec4 unit_scales(uint m, uint unit) {
     const float d = weight_half(m, weight_units * 10 + unit);
     return vec4(d, 0.0, d, 0.0);
 }
+// The same in two steps: see half_units.glsl.
+#define FORMAT_RAW 6
+void unit_raw(uint m, uint unit, out uint raw[6]) {
+    const uvec4 q = w128[m].d[unit];
+    [[unroll]] for (uint k = 0; k < 4; ++k) raw[k] = q[k];
+    raw[4] = w32[m].d[weight_units * 4 + unit];
+    raw[5] = uint(w16[m].d[weight_units * 10 + unit]);
+}
+void raw_codes(uint raw[6], out uint words[8]) {
+    [[unroll]] for (uint k = 0; k < 4; ++k) {
+        words[k] = (raw[k] & 0x0F0F0F0Fu) | fifth_bits(raw[4], k);
+        words[k + 4] = ((raw[k] >> 4) & 0x0F0F0F0Fu) | fifth_bits(raw[4], k + 4);
+    }
+}
+vec4 raw_scales(uint unit, uint raw[6]) {
+    const float d = unpackHalf2x16(raw[5]).x;
+    return vec4(d, 0.0, d, 0.0);
+}

@@ -27,3 +27,23 @@ vec4 unit_scales(uint m, uint unit) {
     const vec2 d = sub_scales(w128[m].d[weight_units + (unit >> 3)], unit & 7u);
     return vec4(d.x, -d.y, d.x, -d.y);
 }
+// The same in two steps: see half_units.glsl.
+#define FORMAT_RAW 9
+void unit_raw(uint m, uint unit, out uint raw[9]) {
+    const uvec4 q = w128[m].d[unit], header = w128[m].d[weight_units + (unit >> 3)];
+    [[unroll]] for (uint k = 0; k < 4; ++k) {
+        raw[k] = q[k];
+        raw[k + 5] = header[k];
+    }
+    raw[4] = w32[m].d[weight_units * 4 + weight_units / 2 + unit];
+}
+void raw_codes(uint raw[9], out uint words[8]) {
+    [[unroll]] for (uint k = 0; k < 4; ++k) {
+        words[k] = (raw[k] & 0x0F0F0F0Fu) | fifth_bits(raw[4], k);
+        words[k + 4] = ((raw[k] >> 4) & 0x0F0F0F0Fu) | fifth_bits(raw[4], k + 4);
+    }
+}
+vec4 raw_scales(uint unit, uint raw[9]) {
+    const vec2 d = sub_scales(uvec4(raw[5], raw[6], raw[7], raw[8]), unit & 7u);
+    return vec4(d.x, -d.y, d.x, -d.y);
+}
