@@ -2,6 +2,7 @@
 
 #include "engine/engine_plans.h"
 #include "engine/step_rows.h"
+#include "plan/far_backend.h"
 
 #include <algorithm>
 
@@ -210,6 +211,8 @@ Status Engine::check(std::span<const Feed> feeds) const {
 Status Engine::copy_page(Cache cache, uint32_t from, uint32_t to) {
     const CacheInfo& info = pool_->caches()[size_t(cache.index)];
     const uint64_t page = kPageRows / info.ratio;
+    if (auto* const far = dynamic_cast<FarCaches*>(caches_.get()))
+        if (RL_TRY(far->copy(cache, from * page, to * page, page))) return {};
     std::vector<std::byte> rows(page * info.row_bytes() * info.kv_heads);
     RL_TRY(caches_->read(cache, from * page, page, rows));
     return caches_->write(cache, to * page, page, rows);

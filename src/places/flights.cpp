@@ -1,5 +1,7 @@
 #include "places/flights.h"
 
+#include "plan/far_backend.h"
+
 #include <algorithm>
 #include <new>
 #include <numeric>
@@ -36,6 +38,11 @@ void Pipeline::Flights::stop() {
         if (place.thread.joinable()) place.thread.join();
 }
 
+static bool passes_on(const Executable& executable) {
+    const auto* const far = dynamic_cast<const FarExecutable*>(&executable);
+    return far && far->passes_on();
+}
+
 Status Pipeline::Flights::run_part(Flight& flight, size_t part) const {
     const bool last = part + 1 == pipeline_.parts_.size();
     const size_t rows = flight.params.tokens.size();
@@ -46,14 +53,16 @@ Status Pipeline::Flights::run_part(Flight& flight, size_t part) const {
         params.best = params.best_among = 0;
     }
     try {
-        if (part > 0) params.input = pipeline_.gathered(part, rows, flight.rows);
+        if (part > 0 && !passes_on(*pipeline_.parts_[part - 1].executable))
+            params.input = pipeline_.gathered(part, rows, flight.rows);
+        number_step(executable, flight.step);
         RL_TRY(executable.run(params));
         // A part for each layer's experts would leave many rows behind.
         for (const Crossing& taken : pipeline_.parts_[part].takes)
             if (last_takers_.at(taken.slot.index) == part) flight.rows.of_slots.erase(taken.slot.index);
         // The executable is soon in use for the next step.
         if (!last) {
-            pipeline_.keep_output_of(part, rows, true, flight.rows);
+            if (!passes_on(executable)) pipeline_.keep_output_of(part, rows, true, flight.rows);
         } else {
             flight.output.assign(executable.output().begin(), executable.output().end());
             flight.best.assign(executable.best().begin(), executable.best().end());
@@ -106,7 +115,7 @@ void Pipeline::Flights::run_now(Flight& flight) {
 }
 
 Status Pipeline::Flights::begin(const StepParams& params) {
-    auto flight = std::make_unique<Flight>(Flight{params, begun_++});
+    auto flight = std::make_unique<Flight>(Flight{params, begun_++, next_step_number()});
     flight->all.resize(params.tokens.size());
     std::iota(flight->all.begin(), flight->all.end(), 0u);
     flights_.push_back(std::move(flight));

@@ -11,6 +11,10 @@
 
 namespace redline {
 
+// A number for each step of all pipelines, which rises, and the way to tell it to those that want it.
+uint64_t next_step_number();
+void number_step(Executable& executable, uint64_t number);
+
 class Pipeline::Flights {
 public:
     explicit Flights(const Pipeline& pipeline);
@@ -28,7 +32,7 @@ public:
 private:
     struct Flight {
         StepParams params;
-        uint64_t number = 0;
+        uint64_t number = 0, step = 0;   // of those in flight; of all pipelines
         std::vector<uint32_t> all = {};  // its rows
         Rows rows = {};
         std::vector<float> output = {};

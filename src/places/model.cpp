@@ -4,6 +4,7 @@
 #include "memory/budget.h"
 #include "places/find_arch.h"
 #include "places/slice_source.h"
+#include "plan/far_backend.h"
 #include "plan/stored_weights.h"
 
 namespace redline {
@@ -227,6 +228,7 @@ struct Some {
 Result<std::unique_ptr<WeightStore>> Model::load_some(std::span<const Weight> which, Backend& backend,
                                                       const Progress& progress) const {
     const Some some(*resolved_, which);
+    if (auto* const far = dynamic_cast<FarBackend*>(&backend)) return far->load_there(which, some.weights);
     GgufSource source(*gguf_, some.weights, some.sources);
     return backend.load(some.weights, source, progress);
 }

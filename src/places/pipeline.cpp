@@ -2,6 +2,7 @@
 
 #include "places/flights.h"
 #include "places/streamed_places.h"
+#include "plan/far_backend.h"
 #include "plan/stored_weights.h"
 
 #include <algorithm>
@@ -9,6 +10,10 @@
 #include <set>
 
 namespace redline {
+
+static FarExecutable* far_of(const Pipeline::Part& part) {
+    return dynamic_cast<FarExecutable*>(part.executable.get());
+}
 
 Pipeline::Pipeline(std::vector<Part> parts) : parts_(std::move(parts)), kept_(parts_.size()) {
     for (size_t part = 0; part + 1 < parts_.size(); ++part)
@@ -20,6 +25,9 @@ Pipeline::Pipeline(std::vector<Part> parts) : parts_(std::move(parts)), kept_(pa
             }
             if (kept) kept_[part].push_back(left);
         }
+    for (size_t part = 0; part + 1 < parts_.size(); ++part)
+        if (auto* const far = far_of(parts_[part]); far && hands_on(part) && kept_[part].empty())
+            far->pass_to(*parts_[part + 1].executable);
     std::set<size_t> places;
     for (const Part& part : parts_) places.insert(part.place);
     places_ = places.size();
@@ -61,6 +69,15 @@ void Pipeline::keep_output_of(size_t part, size_t rows, bool all, Rows& to) cons
     }
 }
 
+uint64_t next_step_number() {
+    static std::atomic<uint64_t> last = 0;
+    return ++last;
+}
+
+void number_step(Executable& executable, uint64_t number) {
+    if (auto* const far = dynamic_cast<FarExecutable*>(&executable)) far->number_step(number);
+}
+
 Status Pipeline::run_parts(const StepParams& params, const RunPart& run) {
     const size_t rows = params.tokens.size();
     std::vector<uint32_t> all(rows);
@@ -68,16 +85,19 @@ Status Pipeline::run_parts(const StepParams& params, const RunPart& run) {
     StepParams inner = params;
     inner.outputs = all;
     inner.best = inner.best_among = 0;
+    const uint64_t number = next_step_number();
     const auto input_of = [&](size_t part) {
         return hands_on(part - 1) ? parts_[part - 1].executable->output() : gathered(part, rows, rows_);
     };
     for (size_t part = 0; part + 1 < parts_.size(); ++part) {
         if (part > 0) inner.input = input_of(part);
+        number_step(*parts_[part].executable, number);
         RL_TRY(run(*parts_[part].executable, inner));
         keep_output_of(part, rows, false, rows_);
     }
     StepParams last = params;
     if (parts_.size() > 1) last.input = input_of(parts_.size() - 1);
+    number_step(*parts_.back().executable, number);
     RL_TRY(run(*parts_.back().executable, last));
     flew_ = false;
     return {};
@@ -283,7 +303,7 @@ Result<std::vector<Plan>> Places::lowered_plans(const Model& model, const CacheS
 }
 
 // The caches of a whole plan, each forwarded to the store of the place where its layers are.
-class PartCaches : public CacheStore {
+class PartCaches : public CacheStore, public FarCaches {
 public:
     struct Home {
         CacheStore* store = nullptr;
@@ -304,6 +324,11 @@ public:
     Status write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) override {
         const Home& home = homes_[size_t(cache.index)];
         return home.store->write(home.cache, first, count, in);
+    }
+    Result<bool> copy(Cache cache, uint64_t from, uint64_t to, uint64_t count) override {
+        const Home& home = homes_[size_t(cache.index)];
+        auto* const far = dynamic_cast<FarCaches*>(home.store);
+        return far ? far->copy(home.cache, from, to, count) : Result<bool>(false);
     }
 
 private:

@@ -1,3 +1,4 @@
+#include "plan/far_backend.h"
 #include "plan/passes/shared_experts.h"
 #include "plan/passes/waits.h"
 #include "plan/rank_link.h"
@@ -122,6 +123,7 @@ static Status place_op(Step first, PlanBuilder& out, Backend& backend, bool fuse
 }
 
 Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
+    if (auto* const far = dynamic_cast<FarBackend*>(&backend)) return far->lower_there(plan, fuse);
     std::vector<RankSum> none;
     return lower_rank(plan, backend, fuse, none);
 }
