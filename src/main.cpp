@@ -5,6 +5,7 @@
 #include "base/os/signals.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
+#include "cli/job.h"
 #include "cli/options/options.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/word_wrap.h"
@@ -157,8 +158,11 @@ static int dispatch(const std::vector<std::string>& arguments) {
     if (name == "help" && arguments.size() > 1) return help_with(arguments[1]);
     if (name == "-h" || name == "--help" || name == "help") return print(overview());
     if (name == "--version" || name == "version") return print(version_text());
-    for (const Command* command : all_commands())
-        if (command->name == name) return command->run({arguments.begin() + 1, arguments.end()});
+    for (const Command* command : all_commands()) {
+        if (command->name != name) continue;
+        if (const std::optional<int> code = refuse_in_job(name)) return *code;
+        return command->run({arguments.begin() + 1, arguments.end()});
+    }
     if (const ForeignCommand* foreign = find_foreign_command(name)) {
         if (!foreign->same) return fail(error("{}: {}", name, foreign->instead), kUsage);
         return foreign->same->run({arguments.begin() + 1, arguments.end()});
@@ -179,7 +183,7 @@ int main(int argc, char** argv) {
     cli::voice().colour =
         cli::is_terminal(os::kStandardError) && cli::can_move_cursor() && !(no_color && *no_color);
     try {
-        return cli::dispatch({argv + std::min(argc, 1), argv + argc});
+        return cli::end_job(cli::dispatch({argv + std::min(argc, 1), argv + argc}));
     } catch (const std::bad_alloc&) {
         return cli::fail(error("not enough memory"));
     } catch (const std::exception& problem) {

@@ -4,6 +4,7 @@
 #include "base/os/standard_input.h"
 #include "base/os/terminal.h"
 #include "cli/command.h"
+#include "cli/job.h"
 #include "cli/options/sampling_options.h"
 #include "cli/terminal/terminal.h"
 #include "text/tokens/unicode.h"
@@ -93,6 +94,7 @@ static std::string without_last_line_end(std::string text) {
 // end come for a while: one that is open for ever must not block a prompt that is complete.
 static bool is_for_prompt() {
     constexpr int kPatienceMs = 3000;  // a program that makes the data may take a moment to start
+    constexpr int kPatienceInJobMs = 300;
     std::error_code closed;
     const os::FileInfo input = os::info_of(os::kStandardInput, closed);
     if (closed) return false;
@@ -109,6 +111,8 @@ static bool is_for_prompt() {
             note("standard input is the pipe of the calling program, and left to it; -f - reads it");
         return false;
     }
+    // mpirun gives rank 0 a pipe that stays open as long as the terminal does.
+    if (is_in_job()) return os::is_ready(os::kStandardInput, kPatienceInJobMs);
     if (os::is_ready(os::kStandardInput, kPatienceMs)) return true;
     note(fmt::format(
         "standard input is an open pipe without data for {} s: the prompt goes without it; -f - waits",

@@ -3,6 +3,7 @@
 #include "cli/terminal/terminal.h"
 #include "gguf/facts.h"
 #include "host/expected_speed.h"
+#include "host/rank_job.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "plan/kernel_key.h"
@@ -152,6 +153,26 @@ Json model_json(const LoadedModel& loaded) {
             {"architecture", arch ? arch.value() : ""},
             {"file_type", stated_file_type(gguf).empty() ? Json(nullptr) : Json(stated_file_type(gguf))},
             {"file_bytes", gguf.file_bytes()}};
+}
+
+Json ranks_json(const LoadedModel& loaded) {
+    Json all = Json::array();
+    const std::vector<const OpenDevice*> devices = loaded.devices();
+    for (size_t i = 0; i < devices.size(); ++i) {
+        const OpenDevice& device = *devices[i];
+        const DeviceInfo& info = device.backend->device();
+        const std::optional<LayerRange> range = layers_of(loaded, device);
+        const double hop =
+            i + 1 < devices.size() ? crossing_of(loaded)(*device.backend, *devices[i + 1]->backend) : 0.0;
+        all.push_back({{"rank", device.rank},
+                       {"device_id", device.local_id()},
+                       {"device", info.name},
+                       {"device_detail", info.detail},
+                       {"first_layer", range ? Json(range->first) : Json(nullptr)},
+                       {"last_layer", range ? Json(range->last) : Json(nullptr)},
+                       {"hop_seconds", hop > 0.0 ? Json(hop) : Json(nullptr)}});
+    }
+    return all;
 }
 
 Json device_json(const LoadedModel& loaded) {

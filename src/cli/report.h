@@ -39,5 +39,8 @@ void say_methods(const Speculation* speculation);
 Json methods_json(const Speculation* speculation);
 Json model_json(const LoadedModel& loaded);
 Json device_json(const LoadedModel& loaded);
+// The layers and the device of each rank of a job, and the seconds that a row of activations takes from it to
+// the next one.
+Json ranks_json(const LoadedModel& loaded);
 
 }  // namespace redline::cli

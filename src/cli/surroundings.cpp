@@ -1,5 +1,6 @@
 #include "cli/surroundings.h"
 
+#include "cli/job.h"
 #include "cli/terminal/terminal.h"
 
 #include <cstdlib>
@@ -63,6 +64,7 @@ void take_surroundings(HostOptions& options) {
     options.cache_folder = cache_folder();
     options.drivers = named_drivers();
     options.notes = &terminal_notes();
+    if (is_in_job()) options.ranks_here = 2;  // until join_job() has counted them
     if (environment_variable("REDLINE_SELF_TEST") == "0") options.kernel_check = KernelCheck::never;
     if (environment_variable("REDLINE_QUICK_TUNE") == "0") options.quick_tune = TuneBefore::never;
 }

@@ -1,6 +1,7 @@
 #include "host/device_list.h"
 
 #include "host/open_device.h"
+#include "host/rank_job.h"
 #include "memory/budget.h"
 
 #include <fmt/ranges.h>
@@ -83,7 +84,33 @@ Status take(LoadedModel& loaded, std::vector<DeviceChoice> choices, std::span<co
 }
 
 bool any_gpu(const LoadedModel& loaded) {
-    return std::ranges::any_of(loaded.devices(), [](const OpenDevice* one) { return one->name() != "cpu"; });
+    return std::ranges::any_of(loaded.devices(),
+                               [](const OpenDevice* one) { return one->name() != "cpu" && one->rank == 0; });
+}
+
+// Adds the devices of other ranks before those of this one, which computes the output. Shares are in the
+// order of ranks.
+Status add_ranks(LoadedModel& loaded, const HostOptions& options) {
+    if (options.split_mode == SplitMode::tensor)
+        return error("{}: ranks share whole layers out, and a layer is not divided over them: leave it out",
+                     options.names->with(options.names->split_mode, "tensor"));
+    std::vector<OpenDevice> all = RL_TRY(options.job->devices()), mine;
+    mine.push_back(std::move(loaded.device));
+    for (OpenDevice& other : loaded.others) mine.push_back(std::move(other));
+    for (OpenDevice& device : mine)
+        device.id = fmt::format("rank 0's {}", device.id.empty() ? device.name() : device.id);
+    const std::vector<double>& shares = options.shares;
+    if (!shares.empty() && shares.size() != mine.size() + all.size())
+        return error("{}: {} share{} for the {} devices of {} ranks", options.names->shares, shares.size(),
+                     shares.size() == 1 ? "" : "s", mine.size() + all.size(), options.job->team().ranks());
+    for (size_t i = 0; i < shares.size(); ++i)
+        (i < mine.size() ? mine[i] : all[i - mine.size()]).share = shares[i];
+    for (OpenDevice& device : mine) all.push_back(std::move(device));
+    if (!shares.empty()) std::erase_if(all, [](const OpenDevice& device) { return device.share == 0.0; });
+    loaded.device = std::move(all.front());
+    all.erase(all.begin());
+    loaded.others = std::move(all);
+    return {};
 }
 
 // Gives each of several openings of a device its part of it.
@@ -112,7 +139,8 @@ Status divide(LoadedModel& loaded, std::span<OpenDevice* const> same, const Host
 Status choose_devices(LoadedModel& loaded, const HostOptions& options) {
     std::vector<DeviceChoice> all = {RL_TRY(choose_device(options.device))};
     for (const std::string& other : options.others) all.push_back(RL_TRY(choose_device(other)));
-    const std::vector<double>& shares = options.shares;
+    const std::vector<double> none;
+    const std::vector<double>& shares = options.job ? none : options.shares;
     const bool one_named = options.device.find(':') != std::string::npos || options.device == "cpu";
     const bool shares_out = options.split_mode >= SplitMode::layer || !shares.empty();
     if (all.size() == 1 && !one_named && shares_out) all = all_gpus(all.front());
@@ -121,12 +149,14 @@ Status choose_devices(LoadedModel& loaded, const HostOptions& options) {
                      options.names->shares, shares.size(), shares.size() == 1 ? "" : "s", all.size(),
                      all.size() == 1 ? "" : "s", options.names->device);
     RL_TRY(take(loaded, std::move(all), shares));
+    if (options.job) return add_ranks(loaded, options);
     loaded.divides = loaded.is_shared() && options.split_mode == SplitMode::tensor;
     return {};
 }
 
 Result<std::unique_ptr<Backend>> open_listed(const LoadedModel& loaded, const OpenDevice& device,
                                              const HostOptions& options) {
+    if (device.rank > 0) return options.job->open(device);
     HostOptions its = options;
     if (device.name() == "cpu" && any_gpu(loaded)) {
         // Budgets were given for the GPUs.

@@ -1,6 +1,7 @@
 #include "host/expected_speed.h"
 
 #include "doctor/findings.h"
+#include "host/rank_job.h"
 #include "host/split.h"
 #include "host/tensor_split.h"
 #include "json/json.h"
@@ -225,8 +226,15 @@ static bool is_small(const LoadedModel& loaded) {
 }
 
 // Between places that follow each other, the CPU with every device.
-static void measure_crossings(LoadedModel& loaded, const std::string& folder, bool anew) {
+static void measure_crossings(LoadedModel& loaded, const HostOptions& options, bool anew) {
+    const std::string& folder = options.cache_folder;
     const auto add = [&](const OpenDevice& from, const OpenDevice& to) {
+        if (from.rank != to.rank) {
+            loaded.speed.crossings[{from.backend.get(), to.backend.get()}] =
+                options.job->hop_seconds(from, to, loaded.model->config().dim * sizeof(float));
+            return;
+        }
+        if (from.rank > 0) return;
         // Those of unknown length are left out.
         loaded.speed.crossings[{from.backend.get(), to.backend.get()}] =
             find_crossing(*from.backend, *to.backend, *loaded.model, folder, anew).value_or(0.0);
@@ -240,11 +248,16 @@ static void measure_crossings(LoadedModel& loaded, const std::string& folder, bo
 }
 
 void measure_paces(LoadedModel& loaded, const HostOptions& options, bool anew) {
+    if (options.job) measure_crossings(loaded, options, anew);
     if (is_small(loaded)) return;
     const std::string& cache_folder = options.cache_folder;
     const std::vector<OpenDevice*> places = loaded.places();
     bool all_known = true;
     for (OpenDevice* place : places) {
+        if (place->rank > 0) {  // it was measured there
+            all_known &= place->pace.bytes_per_second > 0.0;
+            continue;
+        }
         place->pace = {};
         if (place->bandwidth > 0.0)
             place->pace = (anew ? measured_pace : known_pace)(*place->backend, *loaded.model, loaded.cache,
@@ -257,16 +270,20 @@ void measure_paces(LoadedModel& loaded, const HostOptions& options, bool anew) {
     if (places.size() < 2 || !all_known) return;
     // The CPU's threads wait no longer than in a trial.
     for (OpenDevice* place : places)
-        if (place->name() != "cpu")
+        if (place->name() != "cpu" && place->rank == 0)
             place->pace.first_seconds =
                 find_first(*place->backend, *loaded.model, loaded.cache, place->pace, cache_folder, anew);
-    measure_crossings(loaded, cache_folder, anew);
+    if (!options.job) measure_crossings(loaded, options, anew);
 }
 
 void measure_speeds(LoadedModel& loaded, const HostOptions& options) {
     if (is_small(loaded) && !loaded.is_shared()) return;
-    for (OpenDevice* place : loaded.places())
-        place->bandwidth = known_bandwidth(*place->backend, options.cache_folder, *options.notes);
+    for (OpenDevice* place : loaded.places()) {
+        if (place->rank > 0)
+            options.job->measure(*place, false);
+        else
+            place->bandwidth = known_bandwidth(*place->backend, options.cache_folder, *options.notes);
+    }
     measure_paces(loaded, options, false);
 }
 

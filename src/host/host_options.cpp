@@ -135,6 +135,7 @@ static Status merge_list(HostOptions& options) {
     if (options.main_gpu >= 0 && (all.size() > 1 || all_gpus))
         return error("{}: several devices have layers; with {} it says which of them is used alone",
                      names.with(names.main_gpu, options.main_gpu), names.with(names.split_mode, "none"));
+    if (options.ranks_here > 1) return {};  // the shares are of all ranks of a job: see device_list.cpp
     // Without a list the shares are those of all GPUs that there are.
     const bool listed =
         all.size() > 1 || options.device == "cpu" || options.device.find(':') != std::string::npos;

@@ -64,6 +64,8 @@ struct SettingNames {
 };
 inline constexpr SettingNames kProgramSettings;
 
+class RankJob;
+
 struct HostOptions {
     std::string model;                     // a path or, where there are stores, a name; see find_model()
     std::vector<ModelStore> stores;        // folders in which models are looked for by name
@@ -102,6 +104,9 @@ struct HostOptions {
     KernelCheck kernel_check = KernelCheck::first_use;
     bool tuned = true;  // kernels run in the variants that were measured to be fast
     TuneBefore quick_tune = TuneBefore::first_use;
+
+    RankJob* job = nullptr;   // ranks that have a part of the layers; null: there are none
+    uint32_t ranks_here = 1;  // processes of the job on this machine, which share its CPU
 
     // The surroundings, which the caller knows.
     std::string cache_folder;  // for what is known of devices between runs; empty: nothing is kept

@@ -2,6 +2,7 @@
 
 #include "devices/device_choice.h"
 #include "host/load_model.h"
+#include "host/rank_job.h"
 #include "host/tensor_split.h"
 #include "measure/kernel_verdicts.h"
 #include "plan/kernel_key.h"
@@ -119,8 +120,12 @@ Status check_device(LoadedModel& loaded, OpenDevice& device, const HostOptions& 
 }  // namespace
 
 Status check_kernels(LoadedModel& loaded, const HostOptions& options, uint64_t context, uint32_t outputs) {
-    for (OpenDevice* device : loaded.devices())
-        RL_TRY(check_device(loaded, *device, options, context, outputs));
+    for (OpenDevice* device : loaded.devices()) {
+        if (device->rank > 0)
+            RL_TRY(options.job->prepare(*device, options, context, outputs));
+        else
+            RL_TRY(check_device(loaded, *device, options, context, outputs));
+    }
     return {};
 }
 

@@ -9,6 +9,7 @@
 #include "host/model_facts.h"
 #include "host/open_device.h"
 #include "host/quick_tune.h"
+#include "host/rank_job.h"
 #include "host/tuned.h"
 #include "memory/budget.h"
 
@@ -33,6 +34,7 @@ Result<LoadedModel> inspect_model(const HostOptions& options) {
     loaded.cache = options.cache;
     const uint64_t context = options.context < 0 ? options.default_context : uint64_t(options.context);
     loaded.model = std::make_unique<Model>(RL_TRY(Model::inspect(path, context, options.head)));
+    if (options.job) RL_TRY(options.job->check_same(*loaded.model, options));
     loaded.speed.load_seconds = seconds_since(start);
     return loaded;
 }

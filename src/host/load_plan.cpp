@@ -3,6 +3,7 @@
 #include "host/choose_stream.h"
 #include "host/expected_speed.h"
 #include "host/open_device.h"
+#include "host/rank_job.h"
 #include "host/split.h"
 #include "host/tensor_split.h"
 #include "memory/budget.h"
@@ -541,6 +542,8 @@ Status plan_load(LoadedModel& loaded, const HostOptions& options, const SessionO
         loaded.split.stream_rows = decided.stream.rows;
         loaded.split.cpu_row_seconds = decided.stream.cpu_seconds / session.batch;
         say_split(loaded, *decided.split, decided.cost, decided.stream, session.context, *options.notes);
+        if (options.job)
+            for (const std::string& line : options.job->plan_lines(loaded)) options.notes->inform(line);
         return {};
     }
     say_whole(loaded, decided.whole, decided.cost.speed, session.context, *options.notes);

@@ -21,6 +21,8 @@ struct OpenDevice {
     uint32_t times = 1;                // as often as this it is in the list, each time for a part of it:
     uint64_t memory = 0;               // bytes to plan with, then, and
     uint32_t threads = 0;              // threads
+    uint32_t rank = 0;                 // of the process that has it, see rank_job.h; 0: this one
+    uint32_t number = 0;               // among that one's devices
     double share = 0.0;        // of the layers, in proportion, as it was asked for; 0: by what the device is
     std::string vulkan_level;  // to which the check of kernels went down; empty: as the options have it
     std::set<std::string> refused;  // kernels that compute wrongly, see Backend::refuse()
@@ -33,6 +35,11 @@ struct OpenDevice {
 
     // "cpu", "vulkan" or "hip".
     const std::string& name() const { return choice.backend; }
+    // The id without the rank that has it.
+    std::string local_id() const {
+        const size_t space = id.rfind(' ');
+        return id.empty() ? name() : space == id.npos ? id : id.substr(space + 1);
+    }
 };
 
 // The parts of a model that is not as a whole on one device.

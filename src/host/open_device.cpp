@@ -3,13 +3,25 @@
 #include "host/tuned.h"
 #include "memory/gpus.h"
 
+#include <algorithm>
+
 namespace redline {
 
 Result<std::unique_ptr<Backend>> open_device(const DeviceChoice& choice, const HostOptions& options) {
-    Result<std::unique_ptr<Backend>> opened = open_backend(
-        choice.backend,
-        {options.threads, choice.backend == "cpu" ? options.level : options.vulkan_level, choice.device,
-         options.cache_folder, options.memory, options.beside_gpu, options.keep_awake});
+    BackendOptions wishes = {
+        options.threads,   choice.backend == "cpu" ? options.level : options.vulkan_level,
+        choice.device,     options.cache_folder,
+        options.memory,    options.beside_gpu,
+        options.keep_awake};
+    Result<std::unique_ptr<Backend>> opened = open_backend(choice.backend, wishes);
+    if (opened && choice.backend == "cpu" && options.ranks_here > 1) {
+        // Each process of a job has a part of the CPU that they share, unless it was told another.
+        const DeviceInfo whole = opened.value()->device();
+        if (options.threads == 0) wishes.threads = std::max(1u, whole.threads / options.ranks_here);
+        if (options.memory == 0)
+            wishes.memory = std::max<uint64_t>(1, whole.memory.bytes / options.ranks_here);
+        opened = open_backend(choice.backend, wishes);
+    }
     if (!opened && choice.why.empty()) opened.error().cause = Cause::no_device;
     if (opened && choice.backend != "cpu") use_tuned(*opened.value(), options);
     return opened;

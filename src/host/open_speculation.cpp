@@ -26,6 +26,7 @@ HostOptions draft_options(const SpeculationOptions& options, HostOptions host) {
     host.model = options.draft_model;
     // A small model is as a whole on the first device.
     host.others.clear();
+    host.job = nullptr;
     host.shares.clear();
     host.split_mode = SplitMode::none;
     host.head = ReadHead::no;
@@ -67,7 +68,9 @@ Result<std::unique_ptr<Engine>> open_draft(const SpeculationOptions& options, co
 }
 
 bool on_gpu(const LoadedModel& loaded) {
-    return loaded.device.name() != "cpu";
+    const auto is_gpu = [](const OpenDevice* one) { return one->name() != "cpu"; };
+    return is_gpu(&loaded.device) ||
+           (loaded.device.rank > 0 && std::ranges::any_of(loaded.devices(), is_gpu));
 }
 
 // The most rows of a step that are each as they would be alone: 1 on a GPU, unless that was asked for, and

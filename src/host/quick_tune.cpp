@@ -101,7 +101,8 @@ Status tune_device(LoadedModel& loaded, OpenDevice& device, const HostOptions& o
 Status quick_tune(LoadedModel& loaded, const HostOptions& options, uint64_t context, uint32_t outputs) {
     if (options.cache_folder.empty()) return {};
     for (OpenDevice* device : loaded.devices())
-        RL_TRY(tune_device(loaded, *device, options, context, outputs));
+        if (device->rank == 0)  // others have done so, see check_kernels()
+            RL_TRY(tune_device(loaded, *device, options, context, outputs));
     return {};
 }
 

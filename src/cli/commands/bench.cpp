@@ -1,4 +1,5 @@
 #include "cli/commands/bench.h"
+#include "cli/job.h"
 
 #include "base/hash.h"
 #include "cli/demo_model.h"
@@ -439,6 +440,7 @@ private:
         record.quick_tune_seconds = loaded.device.quick_tune_seconds;
         record.backend = loaded.device.name();
         record.device_id = options_.devices ? model.device : loaded.labels();
+        if (model.job) record.ranks = ranks_json(loaded);
         record.device = device.name;
         record.device_detail = device.detail;
         record.threads = device.threads;
@@ -543,6 +545,21 @@ Status check_kind(const Options& options, const BenchOptions& bench) {
     return {};
 }
 
+// Joins the job that a launcher has started, if it has: a job has one model, which its ranks load once.
+std::optional<int> take_ranks(BenchOptions& bench) {
+    if (!is_in_job()) return {};
+    const bool one = bench.models.size() == 1 && bench.threads.size() == 1 && !bench.devices && !bench.ops;
+    if (!one)
+        return fail(
+            error("ranks measure one model: several of them, several numbers of threads, --devices and "
+                  "--ops are for one process"),
+            kUsage);
+    bench.common.model = bench.models[0];
+    bench.common.threads = uint32_t(bench.threads[0]);
+    if (!bench.spec_file.empty()) bench.common.head = bench.speculation.head();
+    return join_job(bench.common);
+}
+
 int run_bench(const std::vector<std::string>& arguments) {
     BenchOptions bench;
     Options options = declare(bench);
@@ -564,6 +581,7 @@ int run_bench(const std::vector<std::string>& arguments) {
         if (!path) return fail(path.error());
         model = std::move(path).value();
     }
+    if (const std::optional<int> code = take_ranks(bench)) return *code;
     const Result<int> code = Bench(bench).run();
     return code ? code.value() : fail(code.error());
 }

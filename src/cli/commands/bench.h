@@ -70,6 +70,7 @@ struct BenchRecord {
     std::vector<std::string> tuned;   // variants of kernels that are not their defaults
     bool kept_awake = false;          // the device, while it waited for the CPU
     double longest_submission = 0.0;  // seconds that the device was kept busy at once; 0: unknown
+    Json ranks = Json::array();       // of a job: see ranks_json()
     double of_one_row = 0.0;          // with --rows: its time as a multiple of that of one row
 
     int64_t tokens() const { return prompt + generation; }

@@ -117,6 +117,7 @@ static Json to_json(const BenchRecord& r) {
             {"peak_memory", r.peak_memory},
             {"longest_submission_ms", r.longest_submission * 1e3},
             {"kept_awake", r.kept_awake},
+            {"ranks", r.ranks},
             {"tuned_kernels", r.tuned}};
 }
 

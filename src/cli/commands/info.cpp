@@ -1,5 +1,6 @@
 // redline info: what is in a model file, what it needs of this machine, and how it would run.
 #include "cli/demo_model.h"
+#include "cli/job.h"
 #include "cli/options/model_options.h"
 #include "cli/report.h"
 #include "cli/split_report.h"
@@ -10,6 +11,7 @@
 #include "host/model_facts.h"
 #include "host/open_device.h"
 #include "host/open_speculation.h"
+#include "host/rank_job.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "text/chat/chat_template.h"
@@ -285,6 +287,7 @@ Result<Json> gather(const InfoOptions& info) {
         all["tokenizer"] = tokenizer_json(m.tokenizer());
         add_chat(gguf.metadata(), m.tokenizer(), all);
         RL_TRY(choose_devices(loaded, info.model));
+        if (info.model.job) RL_TRY(info.model.job->check_same(m, info.model));
         loaded.device.choice.why.clear();
         loaded.cache = info.model.cache;
         RL_TRY(open_for(loaded, info.model));
@@ -505,6 +508,7 @@ int run_info(const std::vector<std::string>& arguments) {
     if (!path) return fail(path.error());
     info.model.model = path.value();
     if (info.chat_template) return print_template(info.model);
+    if (const std::optional<int> code = join_job(info.model)) return *code;
     const Result<Json> all = gather(info);
     if (!all) return fail(all.error());
     note_demo_model(info.model);

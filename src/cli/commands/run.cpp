@@ -3,6 +3,7 @@
 #include "cli/commands/run_notes.h"
 #include "cli/commands/run_options.h"
 #include "cli/demo_model.h"
+#include "cli/job.h"
 #include "cli/pull_model.h"
 #include "cli/report.h"
 #include "cli/surroundings.h"
@@ -421,7 +422,6 @@ Result<int> answer_prompt(const RunOptions& run, const LoadedModel& loaded, Sess
 }
 
 Result<int> run_prompt(RunOptions& run, const Options& options, const Input& input) {
-    run.model.head = run.speculation.head();
     LoadedModel loaded = RL_TRY(inspect_model(run.model));
     const Model& model = *loaded.model;
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), run.sampling.sampler));
@@ -491,6 +491,8 @@ int run_once(const std::vector<std::string>& arguments) {
     if (const std::optional<int> code = take_remote_model(run.model)) return *code;
     voice().informs = false;
     if (const Status found = take_demo_model(run.model); !found) return fail(found.error());
+    run.model.head = run.speculation.head();
+    if (const std::optional<int> code = join_job(run.model)) return *code;  // rank 0 alone has a prompt
     const Result<std::optional<Input>> input = gather_input(run);
     if (!input) return fail(input.error());
     if (!input.value())

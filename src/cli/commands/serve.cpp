@@ -3,10 +3,12 @@
 #include "base/os/system.h"
 #include "cli/commands/serve_models.h"
 #include "cli/demo_model.h"
+#include "cli/job.h"
 #include "cli/pull_model.h"
 #include "cli/surroundings.h"
 #include "cli/terminal/terminal.h"
 #include "cli/version.h"
+#include "host/rank_job.h"
 #include "serve/api/api_server.h"
 #include "serve/api/scheduled_answering.h"
 #include "serve/batch/kv_events.h"
@@ -59,18 +61,31 @@ void log_access(const serve::HttpAccess& access, serve::AccessLog* file) {
     if (file) file->add(access);
 }
 
-// Returns once a signal has come that ends the server.
+// The reason why a job of several ranks cannot go on.
+std::optional<Error> lost_rank(const ServeOptions& serve) {
+    if (!serve.model.job) return {};
+    const std::string problem = serve.model.job->team().problem();
+    return problem.empty() ? std::optional<Error>() : error("{}", problem);
+}
+
+// Returns once a signal has come that ends the server, or a rank of its job is lost.
 void await_signal(const ServeOptions& serve, const Interrupts& interrupts, serve::AccessLog* log,
                   const std::function<uint64_t()>& running) {
     constexpr std::chrono::milliseconds kLook(50);
     const bool terminal = is_terminal(os::kStandardError);
-    while (!interrupts.raised()) {
+    while (!interrupts.raised() && !lost_rank(serve)) {
         if (log && log_is_to_reopen.exchange(false)) {
             // A terminal that is closed sends the same signal, and nobody is left who could end the server.
             if (terminal && !is_terminal(os::kStandardError)) break;
             log->reopen();
         }
         std::this_thread::sleep_for(kLook);
+    }
+    if (serve.model.job) serve.model.job->team().hurry();
+    if (const std::optional<Error> lost = lost_rank(serve)) {
+        fail(error("{}: answers end, and so does the server, for its launcher to start it again",
+                   lost->message));
+        return;
     }
     const uint64_t answers = running();
     say(answers == 0 ? std::string("the server ends")
@@ -180,7 +195,7 @@ Result<int> serve_model(ServeOptions& serve, const Options& options) {
                     devices.empty() ? "" : fmt::format("{} replicas, each ", devices.size()),
                     serve.scheduler.parallel, context));
     serve_until_signal(serve, *server, schedulers, interrupts, log.get());
-    return out.finish();
+    return out.finish(lost_rank(serve) ? kFailed : kDone);
 }
 
 serve::PoolOptions pool_options(const ServeOptions& serve) {
@@ -245,12 +260,18 @@ int run_serve(const std::vector<std::string>& arguments) {
     }
     if (const std::string& folder = serve.scheduler.cache_folder.path; !folder.empty())
         if (const Status made = serve::prepare_cache_folder(folder); !made) return fail(made.error());
+    if (is_in_job() && (!serve.models.empty() || serve.replicas > 1))
+        return fail(
+            error("{}: the ranks of a job serve one model together: leave it out, or start without mpirun",
+                  serve.models.empty() ? "--replicas" : "--models"),
+            kUsage);
     if (!serve.models.empty()) {
         const Result<int> code = serve_models(settings, arguments);
         return code ? code.value() : fail(code.error());
     }
     if (const std::optional<int> code = take_remote_model(serve.model)) return *code;
     if (const Status found = take_demo_model(serve.model); !found) return fail(found.error());
+    if (const std::optional<int> code = join_job(serve.model)) return *code;
     const Result<int> code = serve_model(serve, settings.options);
     return code ? code.value() : fail(code.error());
 }

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/os/signals.h"
 #include "base/os/terminal.h"
+#include "cli/job.h"
 #include "cli/terminal/word_wrap.h"
 #include "text/tokens/unicode.h"
 
@@ -28,8 +29,9 @@ Voice& voice() {
     return the_voice;
 }
 
+// mpirun may show rank 0 a pseudo-terminal, and what it prints goes wherever mpirun's output does.
 bool is_terminal(int handle) {
-    return os::is_terminal(handle);
+    return os::is_terminal(handle) && (handle == os::kStandardInput || !is_in_job());
 }
 
 bool outputs_meet() {
