@@ -1,6 +1,6 @@
 // Saves a sequence's cache rows and tokens to a file: a header, a description of each cache, the tokens, a
 // text of the caller, then per cache the rows that it holds, oldest first, in pieces as CacheStore returns
-// them. Where an MTP head knows the sequence, its part follows: a header, a description of each of its
+// them. Where MTP heads know the sequence, a part of each follows: a header, a description of each of its
 // caches, hidden rows, and rows of the caches. A checksum ends the file.
 #include "base/file.h"
 #include "base/hash.h"
@@ -40,7 +40,7 @@ struct FileHead {
     uint64_t caches = 0;
     uint64_t begin = 0, read = 0, first = 0;  // as Sequence::Head has them
     uint64_t hidden = 0;                      // floats
-    int64_t beside = 0;
+    int64_t unused = -1;                      // files of one head had a token here
 };
 static_assert(sizeof(FileHead) == 64);
 
@@ -105,12 +105,18 @@ void for_planes(const CacheInfo& cache, uint64_t count, uint64_t at, uint64_t ro
 
 // The layout that save() and restore() share: which rows of which caches stand where in the file.
 class CacheFile {
-    // The caches of the text's layers, or of the head.
+    // The caches of the text's layers, or of a head.
     struct Part {
         std::span<const CacheInfo> infos;
         size_t first = 0;     // number of the first of them
         uint64_t tokens = 0;  // whose rows they have
         std::vector<FileCache> caches = {};
+    };
+    // A head, with the rows that depend on the sequence's tokens alone.
+    struct HeadPart {
+        Part part;
+        FileHead header = {};
+        Sequence::Head known = {};
     };
 
 public:
@@ -120,7 +126,6 @@ public:
           engine_(engine),
           sequence_(sequence),
           text_{engine.text_caches(), 0, tokens},
-          head_{engine.pool_->caches().subspan(engine.text_caches_), engine.text_caches_},
           progress_(progress),
           cancel_(cancel) {}
 
@@ -145,12 +150,14 @@ public:
 private:
     void describe(Part& part) const;
     uint64_t first_held(const Part& part, const CacheInfo& cache) const;
-    void describe_head();
+    Part caches_of_head(size_t which) const;
+    void describe_heads();
     Status check_caches(const Part& part) const;
-    Status open_head(const File& file);
+    Status open_heads(const File& file);
+    Result<HeadPart> open_head(const File& file, uint64_t at, const FileHead& header) const;
     static uint64_t row_bytes_of(const Part& part);
-    uint64_t head_at() const { return text_at() + text_bytes_ + row_bytes_of(text_); }
-    uint64_t file_bytes() const { return head_at() + file_head_.bytes + sizeof(uint64_t); }
+    uint64_t heads_at() const { return text_at() + text_bytes_ + row_bytes_of(text_); }
+    uint64_t file_bytes() const { return heads_at() + head_bytes_ + sizeof(uint64_t); }
     // Calls visit(cache, its first row, count, bytes) for each piece.
     template <typename Visit>
     static Status for_pieces(const Part& part, const Visit& visit);
@@ -165,8 +172,9 @@ private:
     std::string path_;
     const Engine& engine_;
     const Sequence& sequence_;
-    Part text_, head_;
-    FileHead file_head_;  // of 0 bytes where there is none
+    Part text_;
+    std::vector<HeadPart> heads_;  // those that the file has and the engine guesses with
+    uint64_t head_bytes_ = 0;      // of all heads in the file
     uint64_t text_bytes_ = 0;
     const Progress& progress_;
     const std::atomic<bool>* cancel_;
@@ -194,17 +202,32 @@ uint64_t CacheFile::first_held(const Part& part, const CacheInfo& cache) const {
     return cache.window > 0 && written > cache.sequence_rows ? written - cache.sequence_rows : 0;
 }
 
-// Where there are several heads, nothing of them is kept: they begin anew behind the tokens of the file.
-void CacheFile::describe_head() {
-    if (sequence_.heads_.size() != 1) return;
-    const Sequence::Head& head = sequence_.heads_.front();
-    if (head.hidden.empty() && head.read == head.begin) return;
-    head_.tokens = head.read - head.begin;
-    describe(head_);
-    const Token beside = head.ahead.empty() ? kNoToken : head.ahead.front();
-    file_head_ = {0, 0, head_.caches.size(), head.begin, head.read, head.first, head.hidden.size(), beside};
-    file_head_.bytes = sizeof(FileHead) + head_.caches.size() * sizeof(FileCache) +
-                       head.hidden.size() * sizeof(float) + row_bytes_of(head_);
+CacheFile::Part CacheFile::caches_of_head(size_t which) const {
+    const std::span<const CacheInfo> all = engine_.pool_->caches().subspan(engine_.text_caches_);
+    const size_t each = all.size() / engine_.head_count_;
+    return {all.subspan(which * each, each), engine_.text_caches_ + which * each};
+}
+
+// Rows beside tokens that were guessed are left out: the next guess would read them again.
+void CacheFile::describe_heads() {
+    if (sequence_.heads_.empty()) return;
+    const Sequence::Head& first = sequence_.heads_.front();
+    if (first.hidden.empty() && first.read == first.begin) return;
+    std::vector<Sequence::Head> known = sequence_.heads_;
+    Sequence::keep_before(known, text_.tokens, engine_.head_width());
+    for (size_t which = 0; which < known.size(); ++which) {
+        HeadPart head{caches_of_head(which), {}, std::move(known[which])};
+        head.part.tokens = head.known.read - head.known.begin;
+        describe(head.part);
+        FileHead& header = head.header;
+        header.caches = head.part.caches.size();
+        header.begin = head.known.begin, header.read = head.known.read, header.first = head.known.first;
+        header.hidden = head.known.hidden.size();
+        header.bytes = sizeof(FileHead) + header.caches * sizeof(FileCache) + header.hidden * sizeof(float) +
+                       row_bytes_of(head.part);
+        head_bytes_ += header.bytes;
+        heads_.push_back(std::move(head));
+    }
 }
 
 uint64_t CacheFile::row_bytes_of(const Part& part) {
@@ -267,7 +290,7 @@ Status CacheFile::write_rows(const Part& part, size_t cache, uint64_t first, uin
 
 uint64_t CacheFile::prepare(std::string_view text) {
     describe(text_);
-    describe_head();
+    describe_heads();
     text_bytes_ = text.size();
     total_ = file_bytes();
     return total_;
@@ -298,12 +321,12 @@ Status CacheFile::write_to(std::string_view text, const Write& write_bytes) {
         });
     };
     RL_TRY(save_rows(text_));
-    if (file_head_.bytes > 0) {
-        file_head_.fingerprint = RL_TRY(engine_.head_->fingerprint());
-        RL_TRY(write(std::as_bytes(std::span(&file_head_, 1))));
-        RL_TRY(write(std::as_bytes(std::span(head_.caches))));
-        RL_TRY(write(std::as_bytes(std::span(sequence_.heads_.front().hidden))));
-        RL_TRY(save_rows(head_));
+    for (HeadPart& head : heads_) {
+        head.header.fingerprint = RL_TRY(engine_.head_->fingerprint());
+        RL_TRY(write(std::as_bytes(std::span(&head.header, 1))));
+        RL_TRY(write(std::as_bytes(std::span(head.part.caches))));
+        RL_TRY(write(std::as_bytes(std::span(head.known.hidden))));
+        RL_TRY(save_rows(head.part));
     }
     const uint64_t sum = hash.value();
     return write_bytes(std::as_bytes(std::span(&sum, 1)));
@@ -329,27 +352,45 @@ Status CacheFile::check_caches(const Part& part) const {
     return {};
 }
 
-// The part of the head is skipped where another head is to guess, or none.
-Status CacheFile::open_head(const File& file) {
+// The parts of heads are skipped where others are to guess, more or fewer of them, or none.
+Status CacheFile::open_heads(const File& file) {
     const auto damaged = [&] { return error("{} holds impossible sizes: it is damaged", path_); };
-    const uint64_t at = head_at(), end = file.size() - sizeof(uint64_t);
-    if (end <= at) return {};
-    if (end - at < sizeof(FileHead)) return damaged();
-    FileHead head;
-    RL_TRY(file.read(at, std::as_writable_bytes(std::span(&head, 1))));
-    if (head.bytes != end - at) return damaged();
-    file_head_ = head;
-    if (engine_.head_count_ != 1 || head.fingerprint != RL_TRY(engine_.head_->fingerprint())) return {};
+    const uint64_t begin = heads_at(), end = file.size() - std::min(file.size(), sizeof(uint64_t));
+    if (end <= begin) return {};
+    head_bytes_ = end - begin;
+    std::vector<std::pair<uint64_t, FileHead>> found;
+    for (uint64_t at = begin; at < end; at += found.back().second.bytes) {
+        FileHead head;
+        if (end - at < sizeof(head)) return damaged();
+        RL_TRY(file.read(at, std::as_writable_bytes(std::span(&head, 1))));
+        if (head.bytes < sizeof(head) || head.bytes > end - at) return damaged();
+        found.push_back({at, head});
+    }
+    if (engine_.head_count_ != found.size()) return {};
+    for (const auto& [at, head] : found) {
+        if (head.fingerprint != RL_TRY(engine_.head_->fingerprint())) {
+            heads_.clear();
+            return {};
+        }
+        heads_.push_back(RL_TRY(open_head(file, at, head)));
+    }
+    return {};
+}
+
+Result<CacheFile::HeadPart> CacheFile::open_head(const File& file, uint64_t at, const FileHead& head) const {
+    const auto damaged = [&] { return error("{} holds impossible sizes: it is damaged", path_); };
+    HeadPart made{caches_of_head(heads_.size()), head};
     const uint64_t width = engine_.head_width(), rows = head.hidden / width;
-    if (head.caches != head_.infos.size() || head.begin > head.read || head.read > text_.tokens ||
+    if (head.caches != made.part.infos.size() || head.begin > head.read || head.read > text_.tokens ||
         head.hidden % width != 0 || head.first > text_.tokens || rows > text_.tokens - head.first)
         return damaged();
-    head_.tokens = head.read - head.begin;
-    head_.caches.resize(head.caches);
-    RL_TRY(file.read(at + sizeof(head), std::as_writable_bytes(std::span(head_.caches))));
-    RL_TRY(check_caches(head_));
+    made.part.tokens = head.read - head.begin;
+    made.part.caches.resize(head.caches);
+    RL_TRY(file.read(at + sizeof(head), std::as_writable_bytes(std::span(made.part.caches))));
+    RL_TRY(check_caches(made.part));
     const uint64_t bytes = sizeof(head) + head.caches * sizeof(FileCache) + head.hidden * sizeof(float);
-    return head.bytes == bytes + row_bytes_of(head_) ? Status() : damaged();
+    if (head.bytes != bytes + row_bytes_of(made.part)) return damaged();
+    return made;
 }
 
 Result<CacheFile> CacheFile::open(const File& file, const Engine& engine, const Sequence& sequence,
@@ -375,7 +416,7 @@ Result<CacheFile> CacheFile::open(const File& file, const Engine& engine, const 
     made.text_.caches.resize(header.caches);
     RL_TRY(file.read(sizeof(header), std::as_writable_bytes(std::span(made.text_.caches))));
     RL_TRY(made.check_caches(made.text_));
-    RL_TRY(made.open_head(file));
+    RL_TRY(made.open_heads(file));
     if (file.size() != made.file_bytes())
         return error("{} has {} bytes, {} expected: it is damaged", file.path(), file.size(),
                      made.file_bytes());
@@ -420,13 +461,16 @@ Status CacheFile::load(const File& file, std::vector<Sequence::Head>& heads) {
     }
     RL_TRY(load_rows(text_, file, text_at() + text_bytes_));
     for (Sequence::Head& head : heads) head = {{}, 0, text_.tokens, text_.tokens};
-    if (head_.caches.empty()) return {};
-    uint64_t at = head_at() + sizeof(FileHead) + head_.caches.size() * sizeof(FileCache);
-    std::vector<float> hidden(file_head_.hidden);
-    RL_TRY(file.read(at, std::as_writable_bytes(std::span(hidden))));
-    RL_TRY(load_rows(head_, file, at + hidden.size() * sizeof(float)));
-    heads.front() = {std::move(hidden), file_head_.first, file_head_.begin, file_head_.read};
-    if (file_head_.beside != kNoToken) heads.front().ahead = {Token(file_head_.beside)};
+    uint64_t at = heads_at();
+    for (size_t which = 0; which < heads_.size(); ++which) {
+        const auto& [part, header, unused] = heads_[which];
+        const uint64_t hidden_at = at + sizeof(FileHead) + part.caches.size() * sizeof(FileCache);
+        std::vector<float> hidden(header.hidden);
+        RL_TRY(file.read(hidden_at, std::as_writable_bytes(std::span(hidden))));
+        RL_TRY(load_rows(part, file, hidden_at + hidden.size() * sizeof(float)));
+        heads[which] = {std::move(hidden), header.first, header.begin, header.read};
+        at += header.bytes;
+    }
     return {};
 }
 

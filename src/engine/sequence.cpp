@@ -105,16 +105,24 @@ void Sequence::Head::keep_before(uint64_t token, uint64_t width) {
 }
 
 // A row of a further head is beside a token further on, and comes of the row that the head before it read.
+void Sequence::keep_before(std::vector<Head>& heads, size_t which, uint64_t token, uint64_t width) {
+    heads[which].keep_before(token - std::min<uint64_t>(token, which), width);
+    if (which + 1 == heads.size()) return;
+    Head& next = heads[which + 1];
+    const uint64_t rows = heads[which].read - std::min(heads[which].read, next.first);
+    if (next.hidden.size() > rows * width) next.hidden.resize(rows * width);
+}
+
+void Sequence::keep_before(std::vector<Head>& heads, uint64_t token, uint64_t width) {
+    for (size_t which = 0; which < heads.size(); ++which) keep_before(heads, which, token, width);
+}
+
 void Sequence::keep_head_before(size_t which, uint64_t token) {
-    heads_[which].keep_before(token - std::min<uint64_t>(token, which), head_width_);
-    if (which + 1 == heads_.size()) return;
-    Head& next = heads_[which + 1];
-    const uint64_t rows = heads_[which].read - std::min(heads_[which].read, next.first);
-    if (next.hidden.size() > rows * head_width_) next.hidden.resize(rows * head_width_);
+    keep_before(heads_, which, token, head_width_);
 }
 
 void Sequence::keep_heads_before(uint64_t token) {
-    for (size_t which = 0; which < heads_.size(); ++which) keep_head_before(which, token);
+    keep_before(heads_, token, head_width_);
 }
 
 void Sequence::take_snapshot(bool read) {

@@ -127,6 +127,8 @@ private:
     // Forgets of one of the heads, or of all, what depends on tokens from this one on.
     void keep_head_before(size_t which, uint64_t token);
     void keep_heads_before(uint64_t token);
+    static void keep_before(std::vector<Head>& heads, size_t which, uint64_t token, uint64_t width);
+    static void keep_before(std::vector<Head>& heads, uint64_t token, uint64_t width);
 
     std::shared_ptr<CachePool> pool_;
     std::vector<Token> tokens_;

@@ -351,6 +351,41 @@ TEST_CASE(
     std::filesystem::remove(path);
 }
 
+TEST_CASE("mtp: a restored session of several heads guesses as the saved one, or begins anew with fewer") {
+    const std::string path = temporary("mtp_heads_session");
+    for (const auto& backend : session_test_backends()) {
+        if (!runs_on(*backend, "step35")) continue;
+        const HeadFile file("step35", HeadForm{.heads = 3});
+        const Model model = file.load(*backend);
+        const std::vector<Token> text = golden_tokens();
+        Session session = must(Session::create(model, options_of()));
+        must(session.feed(std::span(text).first(20)));
+        for (size_t end = 20; end < 23;
+             ++end) {  // before and behind guesses, and behind a token that was read
+            must(session.save(path));
+            Session again = must(Session::create(model, options_of()));
+            must(again.feed(std::span(text).subspan(3, 4)));
+            must(again.restore(path));
+            const std::vector<Token> next = guess(session, text[end]);
+            CHECK(next.size() == 3);
+            CHECK(guess(again, text[end]) == next);
+            must(session.save(path));
+            must(again.restore(path));
+            CHECK(guess(again, text[end]) == next);
+            for (Session* each : {&session, &again}) must(each->feed(std::span(text).subspan(end, 1)));
+            CHECK(guess(again, text[end + 1]) == guess(session, text[end + 1]));
+        }
+        EngineOptions one = options_of();
+        one.drafts = 1;
+        Session fewer = must(Session::create(model, one));
+        must(fewer.restore(path));
+        CHECK(guess(fewer, text[22]).empty());
+        must(fewer.feed(std::span(text).subspan(22, 1)));
+        CHECK(guess(fewer, text[23]).size() == 1);
+    }
+    std::filesystem::remove(path);
+}
+
 TEST_CASE("mtp: sequences guess together what each guesses alone, and forks go on from there") {
     for_some([](const Model& model, const HeadFile&) {
         EngineOptions options = options_of();
