@@ -21,7 +21,7 @@ struct Avx2 {
     static constexpr bool kBiased = false, kInPlace = false, kAlone = false, kLooksUpTrits = false;
     static constexpr int kBitsInPlace = 4;
     static constexpr size_t kStreams = 4, kTilePanels = 1, kTileRows = 4, kFloatTileRows = 4;
-    static constexpr bool kFew = true;  // few activation rows have kernels of their kind: see linear_few.h
+    static constexpr bool kFew = true, kFewInTurn = false;  // see linear_few.h
 
     RL_ALWAYS_INLINE static Bytes load(const void* p) {
         const auto* at = static_cast<const __m256i*>(p);

@@ -25,7 +25,7 @@ struct Avx512 {
     static constexpr size_t kStreams = 4;     // panels read side by side: see multiply_vec
     static constexpr size_t kTilePanels = 4;  // of weights, and rows of activations, in registers at once:
     static constexpr size_t kTileRows = 4, kFloatTileRows = 4;
-    static constexpr bool kFew = false;
+    static constexpr bool kFew = false, kFewInTurn = true;  // see linear_few.h
 
     // Stays in its place beside `with`: left alone, the compiler would gather prefetches in bursts.
     RL_ALWAYS_INLINE static void prefetch(const uint8_t* p, Bytes& with) {
@@ -232,6 +232,7 @@ struct Avx512 {
     // The dot products of one group of columns. Biased codes start at minus the bias's share.
     template <class F>
     struct Sum {
+        static constexpr int kRun = 1;
         __m512i sum;
 
         RL_ALWAYS_INLINE void start(const int32_t& negative) {

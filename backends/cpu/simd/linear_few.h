@@ -137,6 +137,106 @@ void multiply_few(const PanelView& w, size_t panel_begin, size_t panel_end, cons
     }
 }
 
+// 256 columns of some panels that lie `stride` bytes apart.
+template <class V, class F>
+struct PanelsInTurn {
+    using Columns = Unpacked<V, F>;
+    const uint8_t* at;
+    size_t stride;
+    size_t count;  // of panels, at most V::kStreams
+    size_t blocks;
+    ptrdiff_t ahead;  // from what is read to what is fetched
+    typename V::Floats w[V::kStreams][Columns::kGroups];
+    typename V::Floats m[V::kStreams][F::kMins ? Columns::kGroups : 1];
+
+    RL_ALWAYS_INLINE void read_scales() {
+        for (size_t i = 0; i < count; ++i)
+            for (size_t b = 0; b < blocks; ++b)
+                Columns::fill_scales(at + i * stride + b * F::kBytes, w[i] + b * F::kGroups,
+                                     m[i] + (F::kMins ? b * F::kGroups : 0));
+    }
+};
+
+// (kRows, panels, 16) sums = (or +=) the products of kRows activation rows.
+template <class V, class F, size_t kRows>
+void multiply_in_turn(const PanelsInTurn<V, F>& panels, const Int8Block* x, size_t x_stride, float* sums,
+                      bool accumulate) {
+    constexpr int kSections = F::kBlock / F::kSection, kWide = F::kSection / 32, kParts = 32 / F::kGroup;
+    typename V::Floats totals[V::kStreams][kRows];
+    for (size_t i = 0; i < panels.count; ++i)
+        for (size_t t = 0; t < kRows; ++t) totals[i][t] = V::zero();
+    // A section of each panel; g: its first 32 columns. Codes and what is fetched lie so far behind `block`.
+    const auto section = [&](auto s, size_t g, const uint8_t* block, ptrdiff_t codes,
+                             ptrdiff_t fetched) RL_ALWAYS_INLINE {
+        for (size_t i = 0; i < panels.count; ++i, block += panels.stride)
+            unroll<0, kWide>([&](auto k) RL_ALWAYS_INLINE {
+                const size_t group = (g + k) * kParts;
+                add_few<V, F, s, k, kRows>(opaque(block + codes), panels.w[i] + group,
+                                           panels.m[i] + (F::kMins ? group : 0), opaque(x + g + k), x_stride,
+                                           opaque(block + fetched), totals[i]);
+            });
+    };
+    for (size_t b = 0; b < panels.blocks; ++b) {
+        const uint8_t* block = panels.at + b * F::kBytes;
+        const size_t first = b * F::kBlock / 32;
+        if constexpr (F::kSectionBytes > 0) {
+            constexpr int kFetched = (F::kBytes + 63) / 64 / kSections * 64;
+            int sections = kSections;  // unknown to the compiler, for unrolled they are too many instructions
+            asm("" : "+r"(sections));
+            for (int s = 0; s < sections; ++s)
+                section(Index<0>{}, first + size_t(s * kWide), block, s * F::kSectionBytes,
+                        panels.ahead + s * kFetched);
+        } else {
+            unroll<0, kSections>([&](auto s) RL_ALWAYS_INLINE {
+                section(s, first + size_t(s * kWide), block, 0, panels.ahead);
+            });
+        }
+    }
+    for (size_t i = 0; i < panels.count; ++i)
+        for (size_t t = 0; t < kRows; ++t) {
+            float* to = sums + (t * panels.count + i) * kPanelRows;
+            if (accumulate) totals[i][t] = V::add(totals[i][t], V::load_rows(to, kPanelRows));
+            V::store_rows(to, kPanelRows, totals[i][t]);
+        }
+}
+
+// Two to kRowsInTurn activation rows. Panels are read side by side where that is faster, as multiply_vec()
+// reads them, and what is read next is fetched all the while: unpacked into memory first, columns would leave
+// the memory idle for as long as that takes. A row's sums are those of multiply_mat(), bit for bit.
+constexpr size_t kRowsInTurn = 8;
+template <class V, class F>
+void multiply_few_in_turn(const PanelView& w, size_t panel_begin, size_t panel_end, const Int8Block* x,
+                          size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate) {
+    constexpr size_t kStep = Unpacked<V, F>::kBlocks;
+    const bool beside = reads_side_by_side();
+    const size_t ahead = beside ? 4096 : kLoneAhead;
+    alignas(64) float sums[kRowsInTurn * V::kStreams * kPanelRows];
+    PanelsInTurn<V, F> panels;
+    panels.stride = w.panel_bytes;
+    for (size_t p = panel_begin; p < panel_end; p += panels.count) {
+        panels.count = beside ? smaller(V::kStreams, panel_end - p) : 1;
+        const ptrdiff_t jump = w.jump(p, panels.count, panel_end);
+        for (size_t b = 0; b < w.blocks; b += kStep) {
+            const size_t offset = b * F::kBytes;
+            panels.at = w.panel(p) + offset;
+            panels.blocks = smaller(kStep, w.blocks - b);
+            panels.ahead = ptrdiff_t(ahead) + (offset + ahead >= w.panel_bytes ? jump : 0);
+            panels.read_scales();
+            const Int8Block* from = x + b * F::kBlock / 32;
+            float* to = sums;
+            for (size_t left = x_rows, rows; left > 0; left -= rows) {
+                rows = left <= 4 ? left : left <= 6 ? 3 : 4;
+                const auto multiply = rows == 4   ? multiply_in_turn<V, F, 4>
+                                      : rows == 3 ? multiply_in_turn<V, F, 3>
+                                                  : multiply_in_turn<V, F, 2>;
+                multiply(panels, from, x_stride, to, b > 0);
+                from += rows * x_stride, to += rows * panels.count * kPanelRows;
+            }
+        }
+        hand_out<V>(w, p, panels.count, sums, x_rows, y, y_stride, accumulate);
+    }
+}
+
 template <class V, class F>
 struct Int8Product {
     static void multiply(const PackedMatrix& w, uint64_t panel_begin, uint64_t panel_end, const std::byte* x,
@@ -145,6 +245,10 @@ struct Int8Product {
         const auto* blocks = reinterpret_cast<const Int8Block*>(x);
         x_stride /= sizeof(Int8Block);
         if (x_rows == 1) return multiply_vec<V, F>(view, panel_begin, panel_end, blocks, y, accumulate);
+        if constexpr (V::kFewInTurn && F::kFewInTurn)
+            if (x_rows <= kRowsInTurn)
+                return multiply_few_in_turn<V, F>(view, panel_begin, panel_end, blocks, x_stride, x_rows, y,
+                                                  y_stride, accumulate);
         if constexpr (V::kFew && F::kFewRows > 0)
             if (x_rows <= F::kFewRows)
                 return multiply_few<V, F>(view, panel_begin, panel_end, blocks, x_stride, x_rows, y, y_stride,

@@ -15,8 +15,9 @@
 // shifted to the top, so that they and signed codes are all 128 + value; the scale takes the shift back.
 // kInOrder: codes() gives columns in their order, so that a group is done with its last. A family without
 // shifts to spare (V::kInPlace) gets plain fields where they lie in the byte, and factors that take that
-// back. kFewRows: up to so many activation rows are multiplied as linear_few.h does it. kSectionBytes: if not
-// 0, sections are alike but for lying so many bytes apart.
+// back. kFewRows: up to so many activation rows are multiplied as multiply_few() does it. kFewInTurn: few
+// rows may be multiplied by multiply_few_in_turn(); for formats that people use, since each takes seconds to
+// compile. kSectionBytes: if not 0, sections are alike but for lying so many bytes apart.
 #pragma once
 
 #include "linear_common.h"
@@ -34,6 +35,7 @@ struct Shaped {
     static constexpr int kGroups = kBlockCols / kGroupCols;
     static constexpr bool kInOrder = false;
     static constexpr size_t kFewRows = 0;
+    static constexpr bool kFewInTurn = false;
     static constexpr int kSectionBytes = 0;
     static constexpr int kFactor(int) { return 0; }
 };
@@ -92,6 +94,7 @@ template <class V>
 struct Q4_0 : Shaped<2, 32, 18, 32, 32>, OffsetCodes<V, 4> {
     static constexpr int kTo = OffsetCodes<V, 4>::kShift;
     static constexpr size_t kFewRows = 16;
+    static constexpr bool kFewInTurn = true;
     using Scales = HalfScales<V, kTo>;
     template <int, class Use>
     RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
@@ -136,6 +139,7 @@ struct Q5_1 : Shaped<7, 32, 24, 32, 32>, PlainCodes<5> {
 template <class V>
 struct Q8_0 : Shaped<8, 32, 34, 32, 32>, SignedCodes {
     static constexpr size_t kFewRows = 16;
+    static constexpr bool kFewInTurn = true;
     using Scales = HalfScales<V>;
     template <int, class Use>
     RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
@@ -162,6 +166,7 @@ struct IQ4_NL : Shaped<20, 32, 18, 32, 32>, SignedCodes {
 
 template <class V>
 struct MXFP4 : Shaped<39, 32, 17, 32, 32>, SignedCodes {
+    static constexpr bool kFewInTurn = true;
     struct Scales {
         static constexpr int kFactors = 0;
         const uint8_t* b;
@@ -207,6 +212,7 @@ struct NVFP4 : Shaped<40, 64, 36, 64, 16>, SignedCodes {
 
 template <class V>
 struct IQ4_XS : Shaped<23, 256, 136, 32, 32>, SignedCodes {
+    static constexpr bool kFewInTurn = true;
     // Six-bit scales less 32: low nibbles two to a byte in 4 bytes, then high pairs four to a byte in 2.
     struct Scales {
         static constexpr int kFactors = 1;
@@ -276,6 +282,7 @@ struct SixBitScales {
 template <class V>
 struct Q4_K : Shaped<12, 256, 144, 64, 32>, PlainCodes<V::kInPlace ? 8 : 4> {
     static constexpr size_t kFewRows = 16;
+    static constexpr bool kFewInTurn = true;
     static constexpr int kSectionBytes = 512;
     using Scales = SixBitScales<V, V::kInPlace ? 3 : 2>;
     static constexpr int kFactor(int g) { return V::kInPlace ? g % 2 : 0; }
@@ -291,6 +298,7 @@ struct Q4_K : Shaped<12, 256, 144, 64, 32>, PlainCodes<V::kInPlace ? 8 : 4> {
 
 template <class V>
 struct Q5_K : Shaped<13, 256, 176, 64, 32>, PlainCodes<5> {
+    static constexpr bool kFewInTurn = true;
     using Scales = SixBitScales<V, 2>;
     template <int s, class Use>
     RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
@@ -309,6 +317,7 @@ template <class V>
 struct Q6_K : Shaped<14, 256, 210, 128, 16>, OffsetCodes<V, 6> {
     static constexpr int kTo = OffsetCodes<V, 6>::kShift;
     static constexpr size_t kFewRows = 16;
+    static constexpr bool kFewInTurn = true;
     static constexpr int kSectionBytes = 1536;
     struct Scales {
         static constexpr int kFactors = 1;

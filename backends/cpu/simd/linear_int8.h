@@ -224,13 +224,20 @@ struct alignas(64) Unpacked {
     typename V::Floats w[kGroups];
     typename V::Floats m[F::kMins ? kGroups : 1];
 
-    RL_ALWAYS_INLINE void fill(const uint8_t* block, size_t blocks) {
-        for (size_t b = 0; b < blocks; ++b, block += F::kBytes) {
+    // With kFetch, every other line of the columns at `ahead` is fetched meanwhile.
+    template <bool kFetch = false>
+    RL_ALWAYS_INLINE void fill(const uint8_t* block, size_t blocks, const uint8_t* ahead = nullptr) {
+        for (size_t b = 0; b < blocks; ++b, block += F::kBytes, ahead += F::kBytes) {
             fill_scales(block, w + b * F::kGroups, m + (F::kMins ? b * F::kGroups : 0));
             unroll<0, F::kBlock / F::kSection>([&](auto s) RL_ALWAYS_INLINE {
                 uint8_t(*out)[64] = codes + (b * F::kBlock + s * F::kSection) / 4;
-                F::template codes<s>(
-                    block, [&](auto k, auto j, auto v) RL_ALWAYS_INLINE { V::store(out[8 * k + j], v); });
+                F::template codes<s>(block, [&](auto k, auto j, auto v) RL_ALWAYS_INLINE {
+                    constexpr int kLines = kFetch ? (F::kBytes + 127) / 128 : 0, kAll = F::kBlock / 4;
+                    constexpr int kAt = F::kSection / 4 * s + 8 * k + j;
+                    unroll<kAt * kLines / kAll, (kAt + 1) * kLines / kAll>(
+                        [&](auto line) RL_ALWAYS_INLINE { V::prefetch(ahead + 128 * line, v); });
+                    V::store(out[8 * k + j], v);
+                });
             });
         }
     }
@@ -247,15 +254,37 @@ struct alignas(64) Unpacked {
     }
 };
 
+// The columns that are unpacked next. Every other line is fetched while those before them are unpacked, the
+// rest while these are multiplied: few rows would leave the memory idle for as long as either takes.
+struct NextColumns {
+    const uint8_t* at;  // in the first of the panels
+    size_t panel_bytes;
+    size_t lines;  // of each panel, every other from `at` on, that a tile of rows fetches
+    size_t step;   // of which so many with each 32 columns
+
+    // Those of tile `tile` of `tiles`, which fetch `lines` together.
+    RL_ALWAYS_INLINE NextColumns part(size_t tile, size_t tiles, size_t groups32) const {
+        const size_t begin = lines * tile / tiles, count = lines * (tile + 1) / tiles - begin;
+        return {at + 64 + 128 * begin, panel_bytes, count, (count + groups32 - 1) / groups32};
+    }
+    template <class V, size_t kPanels>
+    RL_ALWAYS_INLINE void fetch(size_t g) const {
+        const size_t end = smaller((g + 1) * step, lines);
+        for (size_t line = g * step; line < end; ++line)
+            for (size_t p = 0; p < kPanels; ++p) V::prefetch(at + p * panel_bytes + 128 * line);
+    }
+};
+
 // kPanels x kRows sums over the columns in `w`, sums_stride apart between rows.
 template <class V, class F, size_t kPanels, size_t kRows>
 inline void multiply_tile(const Unpacked<V, F>* w, size_t groups32, const Int8Block* x, size_t x_stride,
-                          float* sums, size_t sums_stride, bool accumulate) {
+                          const NextColumns& next, float* sums, size_t sums_stride, bool accumulate) {
     constexpr int kParts = 32 / F::kGroup;
     typename V::Floats total[kPanels][kRows];
     for (size_t p = 0; p < kPanels; ++p)
         for (size_t t = 0; t < kRows; ++t) total[p][t] = V::zero();
     for (size_t g = 0; g < groups32; ++g, ++x) {
+        next.template fetch<V, kPanels>(g);
         typename V::template Sum<F> dots[kPanels][kRows][kParts];
         unroll<0, kParts>([&](auto part) RL_ALWAYS_INLINE {
             unroll<0, kRows>([&](auto t) RL_ALWAYS_INLINE {
@@ -297,15 +326,18 @@ inline void multiply_tile(const Unpacked<V, F>* w, size_t groups32, const Int8Bl
 // All activation rows against the columns in `w`, kTileRows at a time.
 template <class V, class F, size_t kPanels>
 inline void sweep_rows(const Unpacked<V, F>* w, size_t groups32, const Int8Block* x, size_t x_stride,
-                       size_t x_rows, float* sums, size_t sums_stride, bool accumulate) {
+                       size_t x_rows, const NextColumns& next, float* sums, size_t sums_stride,
+                       bool accumulate) {
     constexpr size_t kRows = V::kTileRows;
+    const size_t tiles = (x_rows + kRows - 1) / kRows;
     size_t t = 0;
+    const auto part = [&] { return next.part(t / kRows, tiles, groups32); };
     for (; t + kRows <= x_rows; t += kRows)
-        multiply_tile<V, F, kPanels, kRows>(w, groups32, x + t * x_stride, x_stride, sums + t * sums_stride,
-                                            sums_stride, accumulate);
+        multiply_tile<V, F, kPanels, kRows>(w, groups32, x + t * x_stride, x_stride, part(),
+                                            sums + t * sums_stride, sums_stride, accumulate);
     unroll<1, int(kRows)>([&](auto left) {
         if (x_rows - t == size_t(left))
-            multiply_tile<V, F, kPanels, size_t(left)>(w, groups32, x + t * x_stride, x_stride,
+            multiply_tile<V, F, kPanels, size_t(left)>(w, groups32, x + t * x_stride, x_stride, part(),
                                                        sums + t * sums_stride, sums_stride, accumulate);
     });
 }
@@ -336,6 +368,7 @@ inline void multiply_mat(const PanelView& w, size_t panel_begin, size_t panel_en
     using Columns = Unpacked<V, F>;
     constexpr size_t kCacheBytes = size_t(1) << 20;
     constexpr size_t kStep = Columns::kBlocks;  // blocks
+    const bool few = x_rows <= 64;              // of more, the arithmetic takes longer than the memory
     constexpr size_t kRowBytes = kStep * F::kBlock / 32 * sizeof(Int8Block);
     const size_t steps = kCacheBytes / (kRowBytes * x_rows);
     const size_t cut = kStep * (steps > 0 ? steps : 1);
@@ -348,15 +381,21 @@ inline void multiply_mat(const PanelView& w, size_t panel_begin, size_t panel_en
             const size_t panels = smaller(V::kTilePanels, panel_end - p), stride = panels * kPanelRows;
             for (size_t b = begin; b < end; b += kStep) {
                 const size_t count = smaller(kStep, end - b);
-                for (size_t i = 0; i < panels; ++i) columns[i].fill(w.panel(p + i) + b * F::kBytes, count);
+                const uint8_t* then = w.panel(p) + (b + kStep) * F::kBytes;
+                if (b + kStep >= end)
+                    then = w.panel(p + 1) + w.jump(p, panels, panel_end) + begin * F::kBytes;
+                const NextColumns next{then, w.panel_bytes, few ? (kStep * F::kBytes + 63) / 128 : 0, 0};
+                for (size_t i = 0; i < panels; ++i)
+                    columns[i].template fill<true>(w.panel(p + i) + b * F::kBytes, count,
+                                                   then + i * w.panel_bytes);
                 const size_t groups32 = count * F::kBlock / 32;
                 const Int8Block* xb = x + b * F::kBlock / 32;
                 if (panels == V::kTilePanels)
-                    sweep_rows<V, F, V::kTilePanels>(columns, groups32, xb, x_stride, x_rows, sums, stride,
-                                                     b > begin);
+                    sweep_rows<V, F, V::kTilePanels>(columns, groups32, xb, x_stride, x_rows, next, sums,
+                                                     stride, b > begin);
                 else
                     for (size_t i = 0; i < panels; ++i)
-                        sweep_rows<V, F, 1>(columns + i, groups32, xb, x_stride, x_rows,
+                        sweep_rows<V, F, 1>(columns + i, groups32, xb, x_stride, x_rows, next,
                                             sums + i * kPanelRows, stride, b > begin);
             }
             hand_out<V>(w, p, panels, sums, x_rows, y, y_stride, accumulate || begin > 0);

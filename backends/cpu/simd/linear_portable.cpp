@@ -24,7 +24,7 @@ struct Portable {
     static constexpr bool kBiased = false, kInPlace = false, kAlone = false, kLooksUpTrits = false;
     static constexpr int kBitsInPlace = 0;
     static constexpr size_t kStreams = 1, kTilePanels = 1, kTileRows = 2, kFloatTileRows = 2;
-    static constexpr bool kFew = false;
+    static constexpr bool kFew = false, kFewInTurn = false;
 
     static void prefetch(const uint8_t*) {}
     static void prefetch(const uint8_t*, const Bytes&) {}
