@@ -117,14 +117,19 @@ public:
         return ranks.size() > 1 && ranks.size() <= args::kMostRanks && cards.size() == ranks.size();
     }
 
-    Result<std::shared_ptr<RankLink>> link(std::span<Backend* const> ranks, uint64_t floats) override {
+    uint64_t link_bytes(size_t ranks, uint64_t floats) const override {
+        return HipRankLink::bytes(ranks, floats);
+    }
+
+    Result<std::shared_ptr<RankLink>> link(std::span<Backend* const> ranks, uint64_t floats,
+                                           std::optional<SumWay> way) override {
         if (!may_link(ranks)) return error("these devices cannot be linked");
-        std::vector<std::pair<Device*, Memory*>> all;
+        HipRankLink::Members all;
         for (Backend* const rank : ranks) {
             auto& one = dynamic_cast<HipBackend&>(*rank);
             all.emplace_back(one.device_.get(), &one.memory_);
         }
-        return std::shared_ptr<RankLink>(RL_TRY(HipRankLink::create(runtime_, std::move(all), floats)));
+        return std::shared_ptr<RankLink>(RL_TRY(HipRankLink::create(runtime_, all, floats, way)));
     }
 
     Result<std::unique_ptr<Executable>> record_rank(BoundPlan plan, std::vector<RankSum> sums,

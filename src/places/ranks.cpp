@@ -181,8 +181,9 @@ Result<std::vector<MemoryNeed>> Ranks::measure(const Model& model, const CacheSi
         }
         if (rows == 1) break;
     }
-    // The rows of each rank come to all others, in turn to one of two halves.
-    const uint64_t exchanged = links ? 2 * places.size() * RL_TRY(made.most_floats()) * sizeof(float) : 0;
+    const uint64_t exchanged = links ? dynamic_cast<const LinksRanks&>(*places[0].backend)
+                                           .link_bytes(places.size(), RL_TRY(made.most_floats()))
+                                     : 0;
     std::vector<MemoryNeed> needs;
     for (size_t i = 0; i < ranks.size(); ++i) {
         const Plan& any = ranks[i].parts[0].plan;

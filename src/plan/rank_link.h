@@ -7,6 +7,27 @@
 
 namespace redline {
 
+// The ways on which rows of linked devices come to each other.
+enum class SumWay : uint8_t {
+    peer_memory,  // the devices write to each other's memory
+    host_memory,  // pinned memory of the host
+};
+constexpr SumWay kSumWays[] = {SumWay::peer_memory, SumWay::host_memory};
+std::string_view sum_way_name(SumWay way);  // "peer memory"
+// Elements of a sum that can be left for a product, see RankSum::leaves.
+constexpr uint32_t kMostHandedSum = 1 << 16;
+
+// Sums of made-up rows over linked devices, to be timed and compared.
+struct SumTrial {
+    uint64_t floats = 0;
+    uint32_t repeats = 1;  // that are timed, and as many again whose results are compared
+};
+struct SumTrialResult {
+    double seconds = 0.0;   // of one of many in a row
+    uint64_t compared = 0;  // sums, on all devices
+    uint64_t wrong = 0;     // elements of these that are not the CPU's sums in the order of the ranks
+};
+
 // The memory and flags that the devices of some ranks share. It outlives the executables recorded with it,
 // and the backends outlive it.
 class RankLink {
@@ -23,6 +44,8 @@ public:
     virtual std::string text() const = 0;
     // The time of a sum of a few thousand floats, as measured when the devices were linked.
     virtual double sum_seconds() const = 0;
+    // When no step is in flight. An error: a device failed, or waited for rows that did not come.
+    virtual Result<SumTrialResult> try_sums(const SumTrial& trial) = 0;
 };
 
 class LinksRanks {
@@ -30,9 +53,12 @@ public:
     virtual ~LinksRanks() = default;
     // True where these backends, of which this is one, may be linked. Nothing is tried.
     virtual bool may_link(std::span<Backend* const> ranks) const = 0;
-    // Links them, for sums of at most so many floats, and has them add known numbers. An error says what
-    // they lack, or computed wrongly.
-    virtual Result<std::shared_ptr<RankLink>> link(std::span<Backend* const> ranks, uint64_t floats) = 0;
+    // Links them, for sums of at most so many floats, and has them add known numbers: on this way, or on the
+    // best there is. An error says what they lack, or computed wrongly.
+    virtual Result<std::shared_ptr<RankLink>> link(std::span<Backend* const> ranks, uint64_t floats,
+                                                   std::optional<SumWay> way = {}) = 0;
+    // The memory that a link takes on each of so many devices.
+    virtual uint64_t link_bytes(size_t ranks, uint64_t floats) const = 0;
     // Records the plan of a rank, with sums before these steps. The ranks of a link run each step at the same
     // time, in threads.
     virtual Result<std::unique_ptr<Executable>> record_rank(BoundPlan plan, std::vector<RankSum> sums,

@@ -169,11 +169,10 @@ void HipExecutable::hand_few(View& view, size_t index) const {
     const Step& step = bound_.plan.steps[index];
     const auto hand = [&](Slot slot, auto with) {
         const SlotInfo& info = bound_.plan.slot(slot);
+        if (!info.handed_few) return;
         const auto [from, to] = handed_.at(slot.index);
         const uint32_t parts = static_cast<const HipKernel&>(*bound_.kernels[from]).parts_left(view);
-        if (!info.handed_few || parts == 0 ||
-            !static_cast<const HipKernel&>(*bound_.kernels[to]).takes_halfs(view))
-            return;
+        if (parts == 0 || !static_cast<const HipKernel&>(*bound_.kernels[to]).takes_halfs(view)) return;
         std::byte* at = workspace_->arena.data() + info.offset;
         with(reinterpret_cast<uint16_t*>(at),
              reinterpret_cast<args::Reach*>(at + uint64_t(info.width) * args::kMostHanded * 2), parts,
@@ -190,6 +189,11 @@ void HipExecutable::hand_few(View& view, size_t index) const {
         });
 }
 
+args::HandOver HipExecutable::hand_of(const View& view, Slot slot) const {
+    const SlotInfo& left = bound_.plan.slot(slot);
+    return {workspace_->arena.data() + left.offset, view.vector(left.norm.gain), left.width / 32};
+}
+
 Status HipExecutable::launch_one(Launcher& launcher, const View& view, size_t index) const {
     const auto& kernel = static_cast<const HipKernel&>(*bound_.kernels[index]);
     View seen = view;
@@ -200,10 +204,7 @@ Status HipExecutable::launch_one(Launcher& launcher, const View& view, size_t in
     }
     if (step.takes && bound_.plan.slot(step.takes).handed_one)
         seen.taken = workspace_->arena.data() + bound_.plan.slot(step.takes).offset;
-    if (step.leaves && bound_.plan.slot(step.leaves).handed_one) {
-        const SlotInfo& left = bound_.plan.slot(step.leaves);
-        seen.left = {workspace_->arena.data() + left.offset, view.vector(left.norm.gain), left.width / 32};
-    }
+    if (step.leaves && bound_.plan.slot(step.leaves).handed_one) seen.left = hand_of(view, step.leaves);
     return kernel.launch(launcher, seen);
 }
 
@@ -217,9 +218,15 @@ Status HipExecutable::launch_all(Launcher& launcher, const View& view, bool best
 
 Status HipExecutable::launch_sums(Launcher& launcher, const View& view, size_t index) const {
     for (const RankSum& sum : sums_)
-        for (const Slot slot : sum.before == index ? sum.slots : std::vector<Slot>())
-            RL_TRY(link_->launch(launcher, rank_, view.step, view.slot(slot), view.width(slot),
-                                 uint64_t(view.rows) * view.width(slot)));
+        for (size_t i = 0; sum.before == index && i < sum.slots.size(); ++i) {
+            const Slot slot = sum.slots[i];
+            HipRankLink::Rows rows{view.slot(slot), view.slot(slot), view.width(slot),
+                                   view.of_outputs(slot) != 0,
+                                   uint64_t(view.rows_of(slot)) * view.width(slot)};
+            if (view.rows == 1 && i < sum.leaves.size() && sum.leaves[i])
+                rows.hand = hand_of(view, sum.leaves[i]);
+            RL_TRY(link_->launch(launcher, rank_, view.step, rows));
+        }
     return {};
 }
 

@@ -150,6 +150,8 @@ private:
     uint32_t row_class(uint32_t rows) const;
     View view_of(uint32_t rows, const StepLayout& inputs) const;
     void hand_few(View& view, size_t index) const;
+    // Where a row is left in int8.
+    args::HandOver hand_of(const View& view, Slot slot) const;
     Status launch_one(Launcher& launcher, const View& view, size_t index) const;
     Status launch_all(Launcher& launcher, const View& view, bool best) const;
     // The sums over ranks before a step.

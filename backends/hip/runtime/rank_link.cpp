@@ -1,9 +1,7 @@
 #include "rank_link.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 namespace redline::hip {
 
@@ -13,18 +11,27 @@ constexpr uint64_t kTroubleBytes = 256;
 // Some seconds on any device: a rank may be behind by the slice of a long prompt.
 constexpr uint32_t kSpins = 1u << 23;
 constexpr uint64_t kBlockElements = 1024;
+static_assert(args::kMostShort == kMostHandedSum);
+static_assert(args::kMostShort <= args::kMostRankBlocks * args::kShortBlock);
+
+uint64_t whole_lines(uint64_t floats) {
+    return (floats + 63) / 64 * 64;
+}
 
 }  // namespace
 
-Result<std::shared_ptr<HipRankLink>> HipRankLink::create(const Runtime& runtime,
-                                                         std::vector<std::pair<Device*, Memory*>> ranks,
-                                                         uint64_t floats) {
-    std::shared_ptr<HipRankLink> link(new HipRankLink);
+Result<std::shared_ptr<HipRankLink>> HipRankLink::create(const Runtime& runtime, const Members& ranks,
+                                                         uint64_t floats, std::optional<SumWay> way) {
+    std::shared_ptr<HipRankLink> link(new HipRankLink(runtime));
     for (const auto& [device, memory] : ranks) link->ranks_.push_back({device, memory});
-    link->floats_ = (floats + 63) / 64 * 64;
-    RL_TRY(link->allocate(runtime));
+    link->floats_ = whole_lines(floats);
+    RL_TRY(link->allocate(way));
     RL_TRY(link->prove());
     return link;
+}
+
+uint64_t HipRankLink::bytes(size_t ranks, uint64_t floats) {
+    return ranks * slot_floats(whole_lines(floats)) * sizeof(float) + args::kMostRankBlocks * 4;
 }
 
 HipRankLink::~HipRankLink() {
@@ -33,14 +40,15 @@ HipRankLink::~HipRankLink() {
     if (host_ && ranks_[0].device->use()) ranks_[0].device->call().release_host(host_);
 }
 
-// Rows in a device's memory that others write are seen by its kernels where these do not cache them: on
-// NVIDIA's cards.
-bool HipRankLink::reach_each_other(const Runtime& runtime) const {
-    const Functions& call = runtime.call;
+bool HipRankLink::writes_to_peers(const DeviceReport& report) {
+    return report.target.starts_with("sm_") || report.target == "gfxhost";
+}
+
+bool HipRankLink::reach_each_other() const {
+    const Functions& call = runtime_.call;
     if (!call.can_access_peer || !call.enable_peer) return false;
     for (const Rank& one : ranks_) {
-        if (!one.device->report().target.starts_with("sm_") && one.device->report().target != "gfxhost")
-            return false;
+        if (!writes_to_peers(one.device->report())) return false;
         for (const Rank& other : ranks_) {
             int can = 0;
             if (&one == &other) continue;
@@ -61,10 +69,11 @@ bool HipRankLink::reach_each_other(const Runtime& runtime) const {
     return true;
 }
 
-Status HipRankLink::allocate(const Runtime& runtime) {
+Status HipRankLink::allocate(std::optional<SumWay> way) {
     constexpr unsigned kPortableMapped = 1 | 2, kCoherent = 0x40000000;
-    peers_ = reach_each_other(runtime);
-    const uint64_t count = ranks_.size(), bytes = count * slot_floats() * sizeof(float);
+    peers_ = way != SumWay::host_memory && reach_each_other();
+    if (way == SumWay::peer_memory && !peers_) return error("the devices do not reach each other's memory");
+    const uint64_t count = ranks_.size(), bytes = count * slot_floats(floats_) * sizeof(float);
     for (Rank& rank : ranks_) {
         RL_TRY(rank.device->use());
         rank.turns = RL_TRY(rank.memory->allocate(args::kMostRankBlocks * 4, Use::scratch, "counts of sums"));
@@ -75,7 +84,7 @@ Status HipRankLink::allocate(const Runtime& runtime) {
     RL_TRY(first.use());
     host_bytes_ = kTroubleBytes + (peers_ ? 0 : bytes);
     return first.checked(
-        first.call().allocate_host(&host_, host_bytes_, kPortableMapped | (runtime.cuda ? 0 : kCoherent)),
+        first.call().allocate_host(&host_, host_bytes_, kPortableMapped | (runtime_.cuda ? 0 : kCoherent)),
         "allocating memory for sums over the devices");
 }
 
@@ -83,7 +92,7 @@ Status HipRankLink::allocate(const Runtime& runtime) {
 float* HipRankLink::slot(size_t reader, size_t writer) const {
     std::byte* const base =
         peers_ ? ranks_[reader].exchange.data() : static_cast<std::byte*>(host_) + kTroubleBytes;
-    return reinterpret_cast<float*>(base) + writer * slot_floats();
+    return reinterpret_cast<float*>(base) + writer * slot_floats(floats_);
 }
 
 // Turns begin anew, which they must together.
@@ -93,7 +102,7 @@ Status HipRankLink::clear() {
         RL_TRY(rank.device->synchronize("ending a step"));
     }
     std::memset(host_, 0, host_bytes_);
-    const std::vector<std::byte> zeros(flag_floats() * sizeof(float));
+    const std::vector<std::byte> zeros((slot_floats(floats_) - 2 * floats_) * sizeof(float));
     for (size_t reader = 0; reader < ranks_.size(); ++reader) {
         Device& device = *ranks_[reader].device;
         RL_TRY(device.use());
@@ -135,101 +144,35 @@ std::string HipRankLink::text() const {
     return peers_ ? "the devices' memory" : "pinned memory of the host";
 }
 
-Status HipRankLink::launch(Launcher& launcher, size_t rank, const args::Step* step, float* y, uint32_t width,
-                           uint64_t most) const {
+Status HipRankLink::launch(Launcher& launcher, size_t rank, const args::Step* step, const Rows& rows) const {
+    const bool is_short = rows.most <= args::kMostShort;
+    RL_CHECK(is_short || !rows.hand.row, "a sum of {} elements is left in int8", rows.most);
     args::RankSumArgs sum{};
     sum.step = step;
-    sum.y = y;
-    sum.width = width;
+    sum.x = rows.x;
+    sum.y = rows.y;
+    sum.width = rows.width;
+    sum.of_outputs = rows.of_outputs;
     sum.rank = uint32_t(rank);
     sum.ranks = uint32_t(ranks_.size());
     sum.spins = kSpins;
-    sum.half = floats_;
+    sum.half = is_short ? args::kMostShort : floats_;
     sum.turns = reinterpret_cast<uint32_t*>(ranks_[rank].turns.data());
     sum.trouble = trouble();
-    const auto flags_of = [&](float* rows) { return reinterpret_cast<uint32_t*>(rows + 2 * floats_); };
+    sum.hand = rows.hand;
+    const auto flags_of = [&](float* slot) { return reinterpret_cast<uint32_t*>(slot + 2 * floats_); };
+    const auto rows_of = [&](float* slot) { return is_short ? slot + 2 * floats_ + flag_floats() : slot; };
     for (size_t other = 0; other < ranks_.size(); ++other) {
-        sum.from[other] = slot(rank, other);
+        sum.from[other] = rows_of(slot(rank, other));
         sum.seen[other] = flags_of(slot(rank, other));
         if (other == rank || (!peers_ && sum.targets > 0)) continue;
-        sum.to[sum.targets] = slot(other, rank);
+        sum.to[sum.targets] = rows_of(slot(other, rank));
         sum.flags[sum.targets++] = flags_of(slot(other, rank));
     }
-    const uint64_t blocks = (most + kBlockElements - 1) / kBlockElements;
-    return launcher.launch("ranks", "rank_sum",
-                           {uint32_t(std::clamp<uint64_t>(blocks, 1, args::kMostRankBlocks)), 1, 1, 256},
-                           sum);
-}
-
-// Integers, whose sums are exact, other ones in each round.
-Status HipRankLink::prove(size_t rank) {
-    constexpr uint32_t kRounds = 8, kElements = 3001;
-    Device& device = *ranks_[rank].device;
-    const auto value = [](uint32_t round, size_t of, uint32_t i) {
-        return float((i * 31 + round * 7 + uint32_t(of) * 13) % 1009);
-    };
-    const uint32_t elements = uint32_t(std::min<uint64_t>(kElements, floats_));
-    RL_TRY(device.use());
-    const Buffer rows = RL_TRY(ranks_[rank].memory->allocate(elements * 4, Use::scratch, "a trial of sums")),
-                 steps = RL_TRY(
-                     ranks_[rank].memory->allocate(sizeof(args::Step), Use::scratch, "a trial of sums"));
-    args::Step step{};
-    step.rows = step.outputs = 1;
-    std::vector<float> numbers(elements);
-    const auto copy = [&](void* to, const void* from, uint64_t bytes) {
-        return device.checked(device.call().copy_in(to, from, bytes, device.stream()), "a trial of sums");
-    };
-    RL_TRY(copy(steps.data(), &step, sizeof(step)));
-    for (uint32_t round = 0; round < kRounds; ++round) {
-        for (uint32_t i = 0; i < elements; ++i) numbers[i] = value(round, rank, i);
-        RL_TRY(copy(rows.data(), numbers.data(), elements * 4));
-        Launcher launcher(device, Launcher::Mode::run);
-        RL_TRY(launch(launcher, rank, reinterpret_cast<const args::Step*>(steps.data()),
-                      reinterpret_cast<float*>(rows.data()), elements, elements));
-        RL_TRY(
-            device.checked(device.call().copy_out(numbers.data(), rows.data(), elements * 4, device.stream()),
-                           "a trial of sums"));
-        RL_TRY(device.synchronize("a trial of sums"));
-        for (uint32_t i = 0; i < elements; ++i) {
-            float want = 0.0f;
-            for (size_t of = 0; of < ranks_.size(); ++of) want += value(round, of, i);
-            if (numbers[i] != want && std::atomic_ref(*trouble()).load() == 0)
-                return error("{} added rows of the others wrongly through {}: {} in place of {}",
-                             device.report().name, text(), numbers[i], want);
-        }
-    }
-    // Many in a row, as a step has them.
-    constexpr uint32_t kTimed = 64;
-    const auto begin = std::chrono::steady_clock::now();
-    for (uint32_t i = 0; i < kTimed; ++i) {
-        Launcher launcher(device, Launcher::Mode::run);
-        RL_TRY(launch(launcher, rank, reinterpret_cast<const args::Step*>(steps.data()),
-                      reinterpret_cast<float*>(rows.data()), elements, elements));
-    }
-    RL_TRY(device.synchronize("a trial of sums"));
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    if (rank == 0) sum_seconds_ = took.count() / kTimed;
-    return {};
-}
-
-Status HipRankLink::prove() {
-    RL_TRY(clear());
-    // Kernels are loaded before any device waits for another.
-    for (size_t rank = 0; rank < ranks_.size(); ++rank) {
-        RL_TRY(ranks_[rank].device->use());
-        RL_TRY(ranks_[rank].device->kernel("ranks", "rank_sum"));
-    }
-    std::vector<Status> found(ranks_.size());
-    {
-        std::vector<std::jthread> threads;
-        for (size_t rank = 0; rank < ranks_.size(); ++rank)
-            threads.emplace_back([&, rank] {
-                found[rank] = prove(rank);
-                if (!found[rank]) give_up();
-            });
-    }
-    for (const Status& one : found) RL_TRY(Status(one));
-    return waited();
+    const uint64_t each = is_short ? args::kShortBlock : kBlockElements;
+    const auto blocks =
+        uint32_t(std::clamp<uint64_t>((rows.most + each - 1) / each, 1, args::kMostRankBlocks));
+    return launcher.launch("ranks", is_short ? "rank_sum_short" : "rank_sum", {blocks, 1, 1, 256}, sum);
 }
 
 }  // namespace redline::hip

@@ -48,16 +48,29 @@ bool mixes(const BoundPlan& bound) {
     return true;
 }
 
-// True where a slot's rows are summed over ranks between two steps.
-static bool sums_between(std::span<const RankSum> sums, Slot slot, size_t from, size_t to) {
-    return std::ranges::any_of(sums, [&](const RankSum& sum) {
+// The sum of a slot's rows over ranks between two steps; null: there is none.
+static RankSum* sum_between(std::span<RankSum> sums, Slot slot, size_t from, size_t to) {
+    const auto found = std::ranges::find_if(sums, [&](const RankSum& sum) {
         return from < sum.before && sum.before <= to && std::ranges::count(sum.slots, slot) > 0;
     });
+    return found == sums.end() ? nullptr : &*found;
+}
+
+// A sum over ranks leaves its row to the step behind it. Products with experts may read theirs before the
+// launch in front of them is over.
+static void hand_sum(Plan& plan, RankSum& sum, const Operand& taken, size_t to) {
+    if (sum.before != to || !is_any<Linear, LinearGroup, Gated>(plan.steps[to].op)) return;
+    const SlotInfo& rows = plan.slot(taken.x);
+    if (rows.of_outputs || rows.width % 32 != 0 || rows.width > kMostHandedSum) return;
+    const auto at = size_t(std::ranges::find(sum.slots, taken.x) - sum.slots.begin());
+    sum.leaves.resize(sum.slots.size());
+    sum.leaves[at] = plan.steps[to].takes = {int32_t(plan.slots.size())};
+    plan.slots.push_back({rows.width, false, 0, true, true, false, taken.norm});
 }
 
 // Rows are handed to the first step that takes them; later steps with another norm read them as f32.
 static void declare_handed_rows(BoundPlan& bound, const std::set<std::string>& refused,
-                                std::span<const RankSum> sums) {
+                                std::span<RankSum> sums) {
     Plan& plan = bound.plan;
     for (size_t to = 0; to < plan.steps.size(); ++to) {
         const std::optional<Operand> taken = operand(plan.steps[to].op);
@@ -66,14 +79,20 @@ static void declare_handed_rows(BoundPlan& bound, const std::set<std::string>& r
         const uint32_t width = plan.slot(taken->x).width;
         const size_t from = last_writer(plan, to, taken->x);
         if (plan.slot(taken->x).of_outputs || width % 32 != 0 || from == to) continue;
-        if (sums_between(sums, taken->x, from, to)) continue;
+        const auto is_refused = [&] {
+            return !refused.empty() &&
+                   refused.contains(handed_key(plan.steps[from].op, plan.steps[to].op, plan));
+        };
+        if (RankSum* const sum = sum_between(sums, taken->x, from, to)) {
+            if (taker.takes_int8() && !is_refused()) hand_sum(plan, *sum, *taken, to);
+            continue;
+        }
         const Kernel& leaver = *bound.kernels[from];
         const bool one = taker.takes_int8() && leaver.leaves_int8(),
                    few = plan.max_rows > 1 && taker.takes_few() && leaver.leaves_few();
         if (plan.steps[from].leaves || (!one && !few) || access(plan.steps[from].op).writes[0] != taken->x)
             continue;
-        if (!refused.empty() && refused.contains(handed_key(plan.steps[from].op, plan.steps[to].op, plan)))
-            continue;
+        if (is_refused()) continue;
         plan.steps[from].leaves = plan.steps[to].takes = {int32_t(plan.slots.size())};
         plan.slots.push_back({width, false, 0, true, one, few, taken->norm});
     }

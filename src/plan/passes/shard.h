@@ -28,6 +28,9 @@ struct CacheSlice {
 struct RankSum {
     size_t before = 0;
     std::vector<Slot> slots;
+    // Handed slots, for each of `slots` or none: where the sum of one row is left for that step, which takes
+    // it. Declared by lower_rank().
+    std::vector<Slot> leaves = {};
 };
 
 // The plan of one rank. Its slots and caches have the numbers that they have in the whole plan, with fewer
