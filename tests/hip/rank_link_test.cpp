@@ -3,6 +3,7 @@
 #include "backends/hip/kernels/rank_args.h"
 #include "devices/device_choice.h"
 #include "engine/session.h"
+#include "measure/sums.h"
 #include "support/must.h"
 
 #include <dlfcn.h>
@@ -133,4 +134,20 @@ TEST_CASE("rank link: the sums of a token are left in int8 for the products behi
     CHECK(error_of(two) < 0.02);
     CHECK(logits_of(2) == two);
     CHECK(error_of(logits_of(3)) < 0.02);
+}
+
+TEST_CASE("rank link: times of sums are those of all ways, the host's among them") {
+    Cards cards(3);
+    SumMeter meter = SumMeter::create(cards.ranks);
+    REQUIRE(meter.ways().size() == 3);
+    CHECK(meter.ways()[2].name == "the host");
+    for (size_t way = 0; way < 3; ++way)
+        for (const uint64_t floats : {2049, 8192}) {
+            CAPTURE(way);
+            CHECK(meter.ways()[way].problem == "");
+            const auto got = meter.time(way, floats, 16);
+            REQUIRE_MESSAGE(got.ok(), got.error().message);
+            CHECK(got.value().wrong == 0);
+            CHECK(got.value().compared >= 16);
+        }
 }

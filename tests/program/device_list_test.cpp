@@ -213,6 +213,26 @@ TEST_CASE(
         }
 }
 
+TEST_CASE("device list: bench --sums compares sums over devices with the CPU's, on each way that there is") {
+    const auto bench = [](std::vector<std::string> more) {
+        more.insert(more.begin(), {"bench", "--sums", "--sum-sizes", "8196,65536", "--repeats", "16"});
+        return redline_(more);
+    };
+    for (const std::string& list : twice()) {
+        INFO(list);
+        const Json got = answer(bench({"--device", list, "--json"}));
+        CHECK(got["wrong_elements"] == 0);
+        REQUIRE(got["sums"].size() == 2);
+        CHECK(got["sums"][0]["floats"] == 2049);
+        CHECK(got["sums"][0]["ways"].back()["way"] == "the host");
+        CHECK(got["sums"][0]["ways"].back()["seconds"] >= 0.0);
+        CHECK(got["absent"][0]["why"] == "these devices do not add rows by themselves");
+    }
+    CHECK(has(bench({"--device", "cpu"}).err, "--sums is about several devices, and there is one, cpu"));
+    CHECK(has(bench({"--device", "cpu,cpu", "-p", "5"}).err, "--n-prompt means nothing with --sums"));
+    CHECK(has(redline_({"bench", "--repeats", "5"}).err, "--repeats is for --sums"));
+}
+
 TEST_CASE("device list: info shows what is where with -sm tensor, and what cannot be is one line") {
     const auto info = [](const std::vector<std::string>& more) {
         std::vector<std::string> arguments = {"info", golden("models/llama3.gguf"), "-sm", "tensor"};

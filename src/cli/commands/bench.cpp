@@ -137,6 +137,16 @@ Options declare(BenchOptions& bench) {
                    "read so many tokens one by one, once with replayed steps and once with steps that are "
                    "launched anew, and compare the logits of each; 0: do not",
                    bench.soak, 0, kMostContext);
+    options.flag("--sums",
+                 "how long the devices that -dev names, or all GPUs, take to add their rows, as with -sm "
+                 "tensor: 8 KiB to 64 MiB on each way, with all results compared; without a model",
+                 bench.sums);
+    options.common("how long several devices take to add rows");
+    options.number("--repeats", "with --sums: so many sums of up to 64 KiB, and fewer of larger ones",
+                   bench.repeats, 1, 10000000);
+    options.each(
+        "--sum-sizes", "N[,N...]", "with --sums: bytes of a sum (default: 8 KiB to 64 MiB)",
+        [&bench](const std::string& text) { return parse_list(text, 4, int64_t(1) << 30, bench.sum_bytes); });
     options.name("--spec", "FILE",
                  "go on from the text of this file, once token by token and once with the guesses of "
                  "--spec-type, and tell how many of them were accepted",
@@ -274,7 +284,7 @@ private:
         if (options_.models.empty()) {
             BenchOptions cases = options_;
             cases.common.threads = uint32_t(options_.threads[0]);
-            return bench_op_cases(cases, interrupts_);
+            return options_.sums ? bench_sums(cases, interrupts_) : bench_op_cases(cases, interrupts_);
         }
         // A name that is wrong is said now, not after the models before it.
         for (const std::string& path : options_.models) RL_TRY(Gguf::open(path));
@@ -567,10 +577,11 @@ int run_bench(const std::vector<std::string>& arguments) {
     Status usage = settle_device(bench.common);
     if (usage && (bench.ops || bench.devices))
         usage = check_one_device(bench.common, bench.ops ? "bench --ops" : "bench --devices");
-    if (usage) usage = check_kind(options, bench);
+    if (usage) usage = check_sums(options, bench);
+    if (usage && !bench.sums) usage = check_kind(options, bench);
     if (usage) usage = check_spec(options, bench);
     if (!usage) return fail(usage.error(), kUsage);
-    if (!bench.ops || !bench.models.empty()) {
+    if (!bench.sums && (!bench.ops || !bench.models.empty())) {
         if (bench.models.empty()) bench.models.emplace_back();
         bench.common.model = bench.models[0];
         if (const Status found = take_demo_model(bench.common); !found) return fail(found.error());

@@ -24,9 +24,12 @@ struct BenchOptions {
     bool warmup = true;
     bool devices = false;  // every one that can be used
     bool ops = false;
-    bool by_rows = false;    // a table of steps by their rows
-    uint64_t soak = 0;       // steps
-    std::string spec_file;   // a text to go on from, with guesses and without
+    bool by_rows = false;                 // a table of steps by their rows
+    uint64_t soak = 0;                    // steps
+    bool sums = false;                    // over several devices
+    uint32_t repeats = 1000;              // of each of these
+    std::vector<int64_t> sum_bytes = {};  // of one of these; empty: see bench_sums()
+    std::string spec_file;                // a text to go on from, with guesses and without
     double scripted = -1.0;  // the probability with which guesses are made right or wrong; below 0: they stay
     SpeculationOptions speculation;
     BenchFormat format = BenchFormat::md;
@@ -105,6 +108,10 @@ std::string report_tail(BenchFormat format);
 Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options);
 // Times the op cases, which need no model.
 Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts);
+// Sums over devices have neither a model nor its options.
+Status check_sums(const Options& options, const BenchOptions& bench);
+// Times how long several devices take to add their rows.
+Result<int> bench_sums(const BenchOptions& options, Interrupts& interrupts);
 // Compares replayed steps with such as are launched one by one.
 Result<int> bench_soak(const LoadedModel& loaded, const BenchOptions& options, Interrupts& interrupts);
 
