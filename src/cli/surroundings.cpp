@@ -2,6 +2,7 @@
 
 #include "cli/job.h"
 #include "cli/terminal/terminal.h"
+#include "plan/rank_link.h"
 
 #include <cstdlib>
 #include <optional>
@@ -63,6 +64,7 @@ void take_surroundings(HostOptions& options) {
     options.stores = user_model_stores();
     options.cache_folder = cache_folder();
     options.drivers = named_drivers();
+    use_collectives(environment_variable("REDLINE_COLLECTIVES"));
     options.notes = &terminal_notes();
     if (is_in_job()) options.ranks_here = 2;  // until join_job() has counted them
     if (environment_variable("REDLINE_SELF_TEST") == "0") options.kernel_check = KernelCheck::never;

@@ -18,8 +18,9 @@ NamedDrivers named_drivers();
 // The folders in which this user has models.
 std::vector<ModelStore> user_model_stores();
 
-// Options with all of these, and without the check and the quick tune of kernels where REDLINE_SELF_TEST=0 or
-// REDLINE_QUICK_TUNE=0 say so, for those who start the program often where nothing is kept.
+// Options with all of these. Sums over devices use the library that REDLINE_COLLECTIVES names. Options
+// without the check and the quick tune of kernels where REDLINE_SELF_TEST=0 or REDLINE_QUICK_TUNE=0 say so,
+// for those who start the program often where nothing is kept.
 void take_surroundings(HostOptions& options);
 
 }  // namespace redline::cli

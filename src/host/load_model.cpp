@@ -174,9 +174,7 @@ Result<std::unique_ptr<Engine>> open_engine(const LoadedModel& loaded, const Hos
     Work loading(*options.notes, "loading");
     engine.placements = loaded.split.placements;
     engine.ranks = loaded.split.ranks;
-    engine.ranks_note = [notes = options.notes](const std::string& why) {
-        notes->note("sums over the devices go through the host's memory, which takes longer: " + why);
-    };
+    engine.ranks_note = [notes = options.notes](const std::string& text) { notes->note(text); };
     engine.stream_rows = loaded.split.stream_rows;
     engine.stream_expected = {loaded.split.cpu_row_seconds,
                               [notes = options.notes](const std::string& slow) { notes->note(slow); }};

@@ -154,12 +154,17 @@ Status Ranks::link() {
     const uint64_t floats = RL_TRY(most_floats());
     if (floats == 0 || !may_link(places)) return {};
     auto made = dynamic_cast<LinksRanks&>(*places[0].backend).link(backends_of(places), floats);
-    if (made)
+    if (made) {
         link_ = std::move(made.value());
-    else
-        link_problem_ = made.error().message;
+        if (const std::string why = link_->problem(); !why.empty())
+            link_problem_ = "NCCL or RCCL does not add rows over the devices, their kernels do: " + why;
+        return {};
+    }
     // A device that is lost by the trial has nothing to fall back on.
-    return lost() ? Status(error("{}", link_problem_)) : Status();
+    if (lost()) return error("{}", made.error().message);
+    link_problem_ =
+        "sums over the devices go through the host's memory, which takes longer: " + made.error().message;
+    return {};
 }
 
 Result<std::vector<MemoryNeed>> Ranks::measure(const Model& model, const CacheSizing& sizing,

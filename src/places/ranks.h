@@ -50,7 +50,8 @@ public:
     // The caches of the whole plan, of which each rank has its part. At most one such store lives at a time.
     Result<std::unique_ptr<CacheStore>> make_caches();
     Result<std::unique_ptr<Executable>> record(uint32_t rows, uint32_t outputs, Record mode, bool fuse);
-    // Why the host adds rows though the devices should do so; empty: it does not, or nothing else was tried.
+    // A sentence where the host adds rows though the devices should do so, or these without the library that
+    // was to do it. Empty: they add as they should, or nothing else was tried.
     const std::string& link_problem() const { return link_problem_; }
     // True when a device was lost, or has been let go and not come back.
     bool lost() const;

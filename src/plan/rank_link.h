@@ -11,8 +11,9 @@ namespace redline {
 enum class SumWay : uint8_t {
     peer_memory,  // the devices write to each other's memory
     host_memory,  // pinned memory of the host
+    library,      // NCCL or RCCL does it, in an order of its choice
 };
-constexpr SumWay kSumWays[] = {SumWay::peer_memory, SumWay::host_memory};
+constexpr SumWay kSumWays[] = {SumWay::peer_memory, SumWay::host_memory, SumWay::library};
 std::string_view sum_way_name(SumWay way);  // "peer memory"
 // Elements of a sum that can be left for a product, see RankSum::leaves.
 constexpr uint32_t kMostHandedSum = 1 << 16;
@@ -25,7 +26,9 @@ struct SumTrial {
 struct SumTrialResult {
     double seconds = 0.0;   // of one of many in a row
     uint64_t compared = 0;  // sums, on all devices
-    uint64_t wrong = 0;     // elements of these that are not the CPU's sums in the order of the ranks
+    // Elements of these that are not the CPU's sums in the order of the ranks, or for a library beyond the
+    // roundings of another order.
+    uint64_t wrong = 0;
 };
 
 // The memory and flags that the devices of some ranks share. It outlives the executables recorded with it,
@@ -42,11 +45,18 @@ public:
     virtual Status waited() = 0;
     // "the devices' memory"
     virtual std::string text() const = 0;
+    // Why the library that was to be used is not; empty: it is, or none was to be.
+    virtual std::string problem() const { return ""; }
     // The time of a sum of a few thousand floats, as measured when the devices were linked.
     virtual double sum_seconds() const = 0;
     // When no step is in flight. An error: a device failed, or waited for rows that did not come.
     virtual Result<SumTrialResult> try_sums(const SumTrial& trial) = 0;
 };
+
+// NCCL or RCCL, for links that are made from then on: its path; empty: by its usual names, where that should
+// be faster than kernels; "none": never. Like the library, which is opened once, it is for the whole process.
+void use_collectives(std::string path);
+std::string collectives();
 
 class LinksRanks {
 public:

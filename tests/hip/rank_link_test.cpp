@@ -18,13 +18,17 @@ using namespace redline::test;
 
 namespace {
 
-// A variable of the double for as long as a test runs.
+// A variable of a double, and the library for sums, for as long as a test runs.
 struct With {
     With(const char* variable, const std::string& value) : name(variable) {
         ::setenv(variable, value.c_str(), 1);
     }
     ~With() { ::unsetenv(name); }
     const char* name;
+};
+struct Library {
+    explicit Library(const std::string& path) { use_collectives(path); }
+    ~Library() { use_collectives("none"); }
 };
 
 struct Cards {
@@ -57,6 +61,7 @@ bool has(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("rank link: rows of any number are added on each way as the CPU adds them") {
+    const Library library(RL_RCCL_DOUBLE);
     for (const size_t count : {2, 3})
         for (const SumWay way : kSumWays) {
             Cards cards(count);
@@ -99,7 +104,57 @@ TEST_CASE("rank link: without peer memory it is the host's, and kernels that do 
     CHECK(has(others.link(5000).error().message, "added rows of the others wrongly"));
 }
 
-TEST_CASE("rank link: the sums of a token are left in int8 for the products behind them") {
+TEST_CASE("rank link: a library is taken when it is named and faster, and any fault of it is one sentence") {
+    Cards cards(2);
+    const auto problem_of = [&] {
+        const auto link = cards.link(5000);
+        REQUIRE(link.ok());
+        CHECK(link.value()->try_sums({5000, 8}).value().wrong == 0);
+        const std::string text = link.value()->problem();
+        CHECK(text.find('\n') == std::string::npos);
+        return text;
+    };
+    CHECK(problem_of() == "");
+    {
+        const Library library("/nowhere/librccl.so.1");
+        CHECK(has(problem_of(), "RCCL cannot be loaded"));
+    }
+    const Library library(RL_RCCL_DOUBLE);
+    CHECK(problem_of() == "");
+    {
+        const With wrong("RL_RCCL_DOUBLE_WRONG", "1");
+        CHECK(has(problem_of(), "added rows wrongly through RCCL 2.22.5"));
+    }
+    for (const std::string call : {"ncclGetVersion", "ncclCommInitAll", "ncclAllReduce"}) {
+        CAPTURE(call);
+        const With fault("RL_RCCL_DOUBLE_FAIL", call + " 1 2");
+        // The other device may be the first to say that it was given up.
+        CHECK(has(problem_of(), "RCCL"));
+    }
+}
+
+TEST_CASE("rank link: what goes wrong in a step gives the library up, and the next step has it anew") {
+    const Library library(RL_RCCL_DOUBLE);
+    Cards cards(2);
+    const auto link = cards.link(5000, SumWay::library);
+    REQUIRE_MESSAGE(link.ok(), link.error().message);
+    for (const std::string what : {"ncclAllReduce 5 1", "ncclCommGetAsyncError 1 3", "asynchronous 1 6"}) {
+        CAPTURE(what);
+        {
+            const bool hangs = what[0] == 'a' || what.find("Async") != std::string::npos;
+            const With fault("RL_RCCL_DOUBLE_FAIL", what);
+            const With hang("RL_RCCL_DOUBLE_HANGS", hangs ? "sum" : "");
+            const auto got = link.value()->try_sums({5000, 8});
+            REQUIRE(!got.ok());
+            CHECK(has(got.error().message, "RCCL 2.22.5"));
+        }
+        const auto again = link.value()->try_sums({5000, 8});
+        REQUIRE_MESSAGE(again.ok(), again.error().message);
+        CHECK(again.value().wrong == 0);
+    }
+}
+
+TEST_CASE("rank link: the sums of a token are left in int8, and prompts of a session go through a library") {
     using Sum = hip::args::RankSumArgs;
     const Model model = must(Model::inspect(RL_SOURCE_DIR "/models/demo/redline-demo-q8_0.gguf", 128));
     const std::vector<Token> tokens = {1, 17, 300, 45, 9, 210, 33, 71, 5, 8, 12, 101};
@@ -133,15 +188,18 @@ TEST_CASE("rank link: the sums of a token are left in int8 for the products behi
     CHECK(left() - before >= size_t(2 * 3 * model.config().layers));
     CHECK(error_of(two) < 0.02);
     CHECK(logits_of(2) == two);
+    const Library library(RL_RCCL_DOUBLE);
+    CHECK(error_of(logits_of(2)) < 0.02);
     CHECK(error_of(logits_of(3)) < 0.02);
 }
 
 TEST_CASE("rank link: times of sums are those of all ways, the host's among them") {
+    const Library library(RL_RCCL_DOUBLE);
     Cards cards(3);
     SumMeter meter = SumMeter::create(cards.ranks);
-    REQUIRE(meter.ways().size() == 3);
-    CHECK(meter.ways()[2].name == "the host");
-    for (size_t way = 0; way < 3; ++way)
+    REQUIRE(meter.ways().size() == 4);
+    CHECK(meter.ways()[3].name == "the host");
+    for (size_t way = 0; way < 4; ++way)
         for (const uint64_t floats : {2049, 8192}) {
             CAPTURE(way);
             CHECK(meter.ways()[way].problem == "");

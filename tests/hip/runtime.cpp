@@ -433,6 +433,17 @@ RL_EXPORT int hipGraphExecDestroy(Graph* graph) {
     delete graph;
     return 0;
 }
+// A function of another library on a stream: it runs now, or with the graph that is captured.
+RL_EXPORT int rl_hip_double_launch(Stream* stream, void (*function)(const void*), const void* args,
+                                   size_t bytes) {
+    const auto* from = static_cast<const std::byte*>(args);
+    Launch launch{{function, bytes}, {1, 1, 1}, {from, from + bytes}};
+    if (stream->captured)
+        stream->captured->launches.push_back(std::move(launch));
+    else
+        run(launch);
+    return 0;
+}
 // Launches that ran whose arguments have that size, and there a word that is not zero: "who was given a row?"
 RL_EXPORT size_t rl_hip_double_launches(size_t args_bytes, size_t word_at) {
     return words_launched[{args_bytes, word_at}];

@@ -132,7 +132,12 @@ HipExecutable::~HipExecutable() {
     call.set_device(device_.report().index);
     // Else it was only sized, or not even that.
     if (workspace_ && workspace_->arena.data()) call.stream_synchronize(device_.stream());
-    for (const auto& [what, exec] : graphs_) call.graph_exec_destroy(exec);
+    drop_graphs();
+}
+
+void HipExecutable::drop_graphs() {
+    for (const auto& [what, exec] : graphs_) device_.call().graph_exec_destroy(exec);
+    graphs_.clear();
 }
 
 // Recorded steps come in a few classes of rows. Steps of more rows are launched for as many tiles as they
@@ -233,6 +238,7 @@ Status HipExecutable::launch_sums(Launcher& launcher, const View& view, size_t i
 // The graph of a class and kind, captured on first use and never changed: what varies is in the step's
 // inputs.
 Result<GraphExec> HipExecutable::graph(const View& view, bool best) {
+    if (link_ && std::exchange(link_generation_, link_->generation()) != link_->generation()) drop_graphs();
     const std::tuple what(view.rows, view.tiles ? StepKind::mixed : view.kind, best);
     if (const auto found = graphs_.find(what); found != graphs_.end()) return found->second;
     constexpr int kThreadLocal = 1;  // other threads may call the runtime meanwhile

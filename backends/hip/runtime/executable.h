@@ -157,6 +157,7 @@ private:
     // The sums over ranks before a step.
     Status launch_sums(Launcher& launcher, const View& view, size_t index) const;
     Result<GraphExec> graph(const View& view, bool best);
+    void drop_graphs();
     Status send_inputs(const StepParams& params, const StepLayout& inputs);
     Status read_output(const StepParams& params);
     Status traced_step(const StepParams& params, const View& view, size_t index, const Buffer& mirror,
@@ -176,6 +177,7 @@ private:
     std::vector<RankSum> sums_;  // over all ranks; with a link
     std::shared_ptr<HipRankLink> link_;
     size_t rank_ = 0;
+    uint64_t link_generation_ = 0;  // of the graphs
     // By class of rows, kind, and whether the best outputs are wanted.
     std::map<std::tuple<uint32_t, StepKind, bool>, GraphExec> graphs_;
     uint32_t rows_ = 0, outputs_ = 0;  // of the last step

@@ -36,6 +36,7 @@ public:
         return launch_any(module, kernel, shape, &args, flops);
     }
     Device& device() { return device_; }
+    bool only_loads() const { return mode_ == Mode::load; }
 
 private:
     Status launch_any(const std::string& module, const std::string& kernel, const Launch& shape,

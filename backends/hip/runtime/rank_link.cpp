@@ -26,7 +26,9 @@ Result<std::shared_ptr<HipRankLink>> HipRankLink::create(const Runtime& runtime,
     for (const auto& [device, memory] : ranks) link->ranks_.push_back({device, memory});
     link->floats_ = whole_lines(floats);
     RL_TRY(link->allocate(way));
+    if (way == SumWay::library) RL_TRY(link->open_library());
     RL_TRY(link->prove());
+    if (!way) link->choose_library();
     return link;
 }
 
@@ -121,7 +123,10 @@ Status HipRankLink::clear() {
 
 Status HipRankLink::begin() {
     ready_ = 0;
-    return dirty_ ? clear() : Status();
+    if (dirty_) RL_TRY(clear());
+    if (library_ && library_->aborted()) RL_TRY(restart_library());
+    if (library_) library_->watch(true);
+    return {};
 }
 
 void HipRankLink::meet() {
@@ -132,19 +137,31 @@ void HipRankLink::meet() {
 void HipRankLink::give_up() {
     dirty_ = true;
     std::atomic_ref(*trouble()).store(1);
+    if (library_) library_->abort("a device failed");
 }
 
 Status HipRankLink::waited() {
+    if (library_) library_->watch(false);
+    if (library_ && library_->aborted()) {
+        dirty_ = true;
+        return error("{} was given up within a step: {}", library_->text(), library_->why_aborted());
+    }
     if (std::atomic_ref(*trouble()).load() == 0) return {};
     dirty_ = true;
     return error("a device waited too long for the rows of another, and the step was given up");
 }
 
 std::string HipRankLink::text() const {
-    return peers_ ? "the devices' memory" : "pinned memory of the host";
+    const std::string way = peers_ ? "the devices' memory" : "pinned memory of the host";
+    if (!library_) return way;
+    return library_from_ == 0 ? library_->text()
+                              : fmt::format("{}, from {} on {}", way,
+                                            format_bytes(library_from_ * sizeof(float)), library_->text());
 }
 
 Status HipRankLink::launch(Launcher& launcher, size_t rank, const args::Step* step, const Rows& rows) const {
+    if (adds_in_library(rows))
+        return launcher.only_loads() ? Status() : library_->add(rank, rows.x, rows.y, rows.most);
     const bool is_short = rows.most <= args::kMostShort;
     RL_CHECK(is_short || !rows.hand.row, "a sum of {} elements is left in int8", rows.most);
     args::RankSumArgs sum{};

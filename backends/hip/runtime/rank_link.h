@@ -1,7 +1,9 @@
 // The sums over ranks of several devices of this machine, made by a kernel on each: rows and flags go through
-// the devices' memory where these reach each other's, and through pinned memory of the host elsewhere.
+// the devices' memory where these reach each other's, and through pinned memory of the host elsewhere. NCCL
+// or RCCL makes those sums for which it is faster.
 #pragma once
 
+#include "collectives.h"
 #include "device.h"
 #include "kernels/rank_args.h"
 #include "launcher.h"
@@ -29,6 +31,7 @@ public:
     void give_up() override;
     Status waited() override;
     std::string text() const override;
+    std::string problem() const override { return problem_; }
     double sum_seconds() const override { return sum_seconds_; }
     Result<SumTrialResult> try_sums(const SumTrial& trial) override;
 
@@ -47,6 +50,8 @@ public:
         args::HandOver hand = {};  // of a step of one row: where its sum is left in int8, too
     };
     Status launch(Launcher& launcher, size_t rank, const args::Step* step, const Rows& rows) const;
+    // Graphs with sums are of no use any more once this is another number.
+    uint64_t generation() const { return generation_; }
 
 private:
     struct Rank {
@@ -58,6 +63,15 @@ private:
     struct Trial;
 
     explicit HipRankLink(const Runtime& runtime) : runtime_(runtime) {}
+    bool adds_in_library(const Rows& rows) const {
+        return library_ && !rows.hand.row && rows.most >= library_from_;
+    }
+    Status open_library();
+    Status warm_up_library();
+    // Takes the library for the sums for which it is faster, where it may be.
+    void choose_library();
+    Result<uint64_t> faster_from();
+    Status restart_library();
     Result<double> try_some(uint64_t floats, uint32_t repeats);
     Status allocate(std::optional<SumWay> way);
     bool reach_each_other() const;
@@ -79,6 +93,11 @@ private:
     uint32_t* trouble() const { return reinterpret_cast<uint32_t*>(host_); }
 
     const Runtime& runtime_;
+    const std::string library_path_ = collectives();
+    std::shared_ptr<Collectives> library_;
+    uint64_t library_from_ = 0;  // floats of a sum that it makes
+    std::string problem_;
+    uint64_t generation_ = 0;
     std::vector<Rank> ranks_;
     uint64_t floats_ = 0;
     bool peers_ = false;

@@ -15,6 +15,7 @@ constexpr uint32_t kInGraph = 32;
 struct Numbers {
     std::vector<std::vector<float>> rows;  // by rank
     std::vector<float> sums;               // in the order of the ranks
+    std::vector<float> most;               // by how much such in another order may differ
 };
 
 // Numbers of both signs and of many sizes, so that a sum in another order differs.
@@ -30,6 +31,9 @@ Numbers made_up(size_t ranks, uint64_t floats, uint32_t seed) {
         if (rank == 0) made.sums = row;
         for (uint64_t i = 0; i < floats && rank > 0; ++i) made.sums[i] += row[i];
     }
+    made.most.resize(floats);
+    for (const std::vector<float>& row : made.rows)
+        for (uint64_t i = 0; i < floats; ++i) made.most[i] += std::fabs(row[i]) * float(ranks) * 0x1p-23f;
     return made;
 }
 
@@ -75,7 +79,7 @@ struct HipRankLink::Trial {
 
     Device& device;
     Memory& memory;
-    Buffer step, rows[kSets], wanted[kSets], sum, wrong;
+    Buffer step, rows[kSets], wanted[kSets], most[kSets], sum, wrong;
     GraphExec graphs[2] = {};  // sums alone, and sums that are compared
 };
 
@@ -180,7 +184,7 @@ Status HipRankLink::prepare(Trial& trial, size_t rank, uint64_t floats) const {
                                 floats};
                 RL_TRY(launch(launcher, rank, step_in(trial.step), rows));
                 const args::RankCheckArgs check{floats_of(trial.sum), floats_of(trial.wanted[set]),
-                                                nullptr,
+                                                adds_in_library(rows) ? floats_of(trial.most[set]) : nullptr,
                                                 floats, reinterpret_cast<uint32_t*>(trial.wrong.data())};
                 if (compares)
                     RL_TRY(launcher.launch(
@@ -228,8 +232,12 @@ Result<SumTrialResult> HipRankLink::try_sums(const SumTrial& wanted) {
             trial.wanted[set] = RL_TRY(buffer_of(trial.memory, floats * 4));
             RL_TRY(copy_in(trial.device, trial.rows[set], numbers.rows[rank].data(), floats * 4));
             RL_TRY(copy_in(trial.device, trial.wanted[set], numbers.sums.data(), floats * 4));
+            if (!library_) continue;
+            trial.most[set] = RL_TRY(buffer_of(trial.memory, floats * 4));
+            RL_TRY(copy_in(trial.device, trial.most[set], numbers.most.data(), floats * 4));
         }
     }
+    // Each in its thread: a library's ranks may wait for each other when its first sum is captured.
     RL_TRY(begin());
     RL_TRY(in_threads([&](size_t rank) { return prepare(*trials[rank], rank, floats); }));
     return run(trials, wanted.repeats);
