@@ -3,6 +3,7 @@
 
 #include "base/result.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -29,12 +30,12 @@ private:
     void serve(size_t rank);
 
     std::vector<std::thread> threads_;
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards changes of what follows
     std::condition_variable wake_, done_;
     const std::function<void(size_t)>* work_ = nullptr;
-    uint64_t round_ = 0;
-    size_t working_ = 0;
-    bool stopping_ = false;
+    std::atomic<uint64_t> round_{0};
+    std::atomic<size_t> working_{0};
+    std::atomic<bool> stopping_{false};
 };
 
 }  // namespace redline
