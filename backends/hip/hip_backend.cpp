@@ -179,6 +179,23 @@ double HipBackend::measure_read_bandwidth() {
     return bandwidth_;
 }
 
+// How this device and the others of the machine add rows, see HipRankLink.
+static void add_links(const Runtime& runtime, std::span<const DeviceReport> reports,
+                      const DeviceReport& report, DeviceListing& out) {
+    std::string reaches;
+    for (const DeviceReport& other : reports) {
+        int can = 0;
+        if (other.index == report.index || !runtime.call.can_access_peer ||
+            runtime.call.can_access_peer(&can, report.index, other.index) != kSuccess || can == 0)
+            continue;
+        reaches += fmt::format("{}hip:{}", reaches.empty() ? "" : ", ", other.index);
+    }
+    const bool peers = !reaches.empty() && HipRankLink::writes_to_peers(report);
+    out.facts.push_back({"reaches", reaches.empty() ? "none" : reaches});
+    out.facts.push_back(
+        {"adds rows by", std::string(sum_way_name(peers ? SumWay::peer_memory : SumWay::host_memory))});
+}
+
 static DeviceListing listing_of(const Runtime& runtime, const DeviceReport& report) {
     DeviceListing out{fmt::format("hip:{}", report.index), report.name, true, report.missing, {}};
     out.facts = {{"type", std::string(report.integrated ? "integrated" : "card")},
@@ -209,8 +226,11 @@ static Result<std::unique_ptr<Backend>> open_hip(const BackendOptions& options) 
 static Result<std::vector<DeviceListing>> list_hip() {
     const hip::Runtime& runtime = *RL_TRY(hip::Runtime::get());
     std::vector<DeviceListing> out;
-    for (const hip::DeviceReport& report : hip::device_reports(runtime))
+    const std::vector<hip::DeviceReport> reports = hip::device_reports(runtime);
+    for (const hip::DeviceReport& report : reports) {
         out.push_back(listing_of(runtime, report));
+        if (reports.size() > 1) add_links(runtime, reports, report, out.back());
+    }
     return out;
 }
 

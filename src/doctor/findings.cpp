@@ -1,6 +1,7 @@
 #include "doctor/findings.h"
 
 #include "doctor/known.h"
+#include "doctor/links.h"
 
 #include <algorithm>
 #include <charconv>
@@ -362,6 +363,10 @@ Findings bar(const Machine& m) {
     return out;
 }
 
+Findings links(const Machine& m) {
+    return examine_links(m.links);
+}
+
 Findings clocks(const Machine& m) {
     Findings out;
     for (size_t i = 0; i < m.states.size(); ++i) {
@@ -484,9 +489,9 @@ std::string_view severity_name(Severity severity) {
 
 std::vector<Finding> examine(const Machine& machine) {
     std::vector<Finding> all;
-    for (const auto check :
-         {gpus_there, permissions, seen_by_vulkan, seen_by_hip, environment, drivers, silent_drivers,
-          firmware, shared_memory, disagreement, control_group, swap, load, timeouts, bar, clocks, bandwidth})
+    for (const auto check : {gpus_there, permissions, seen_by_vulkan, seen_by_hip, environment, drivers,
+                             silent_drivers, firmware, shared_memory, disagreement, control_group, swap, load,
+                             timeouts, bar, links, clocks, bandwidth})
         for (Finding& finding : check(machine)) all.push_back(std::move(finding));
     return all;
 }

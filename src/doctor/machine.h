@@ -3,6 +3,7 @@
 #pragma once
 
 #include "memory/budget.h"
+#include "memory/pci_link.h"
 #include "plan/backend.h"
 
 #include <map>
@@ -37,6 +38,23 @@ struct MeasuredBandwidth {
     double bytes_per_second = 0.0;
 };
 
+// A GPU of several.
+struct GpuLink {
+    std::string id;               // "hip:1"
+    std::string pci;              // empty: unknown
+    std::optional<PciLink> link;  // to the host
+    std::string reaches;          // "hip:0, hip:2": whose memory it reads and writes; "none"; empty: unknown
+    std::string sums;             // "peer memory": how such GPUs add rows by themselves; empty: they do not
+    std::optional<PciIsolation> isolation;
+};
+
+// GPUs of one backend, of which there are several.
+struct GpuLinks {
+    std::string backend;
+    std::vector<GpuLink> gpus;
+    std::string collectives;  // "librccl.so.1", which adds rows, too; empty: it is not installed
+};
+
 struct Machine {
     std::string kernel;  // "6.12.9-amd64"
     std::string system;  // "Debian GNU/Linux 12 (bookworm)"
@@ -57,9 +75,10 @@ struct Machine {
     std::vector<std::string> vulkan_drivers;         // names of the loader's files, without folders
     std::vector<std::string> broken_drivers;         // a sentence for each that is faulty
     std::map<std::string, std::string> environment;  // those of kDoctorVariables that are set
-    // These two are added by the caller.
+    // These three are added by the caller, the last one by gpu_links().
     std::vector<BackendView> backends;
     std::vector<MeasuredBandwidth> bandwidths;
+    std::vector<GpuLinks> links;
 };
 
 // Environment variables that change the behaviour of drivers; the caller looks them up.

@@ -6,9 +6,9 @@
 #include "cli/surroundings.h"
 #include "cli/terminal/terminal.h"
 #include "cli/version.h"
+#include "doctor/links.h"
 #include "json/json.h"
 #include "memory/budget.h"
-#include "memory/pci_link.h"
 
 #include <fmt/ranges.h>
 
@@ -78,34 +78,37 @@ std::string default_text() {
         best.backend, best.why, names_in_order());
 }
 
-// "up to 32 GB/s each way, 16 lanes of 16 GT/s"; empty where the kernel does not say.
-std::string link_text(const UsableDevice& device) {
-    for (const DeviceListing::Fact& fact : device.listing.facts)
-        if (const auto* address = std::get_if<std::string>(&fact.value);
-            address && fact.name == "PCI address")
-            if (const std::optional<PciLink> link = pci_link(*address))
-                return fmt::format("up to {:.0f} GB/s each way, {} lanes of {} GT/s",
-                                   link->bytes_per_second() * 1e-9, link->lanes, link->transfers * 1e-9);
-    return "";
+std::vector<GpuLinks> all_links() {
+    std::vector<BackendView> views;
+    for (const BackendEntry* entry : backends_by_preference())
+        if (Result<std::vector<DeviceListing>> devices = entry->list())
+            views.push_back({std::string(entry->name), std::move(devices.value()), ""});
+    return gpu_links(views);
 }
 
 // The meaning of a list of the GPUs that are here; empty where there are none or one.
 std::string list_text() {
-    std::vector<std::string> ids;
-    std::string links;
-    const std::vector<UsableDevice> devices = usable_devices();
-    for (const UsableDevice& device : devices) {
-        if (device.choice.backend != devices.front().choice.backend) continue;
-        ids.push_back(device.listing.id);
-        if (const std::string link = link_text(device); !link.empty())
-            links += fmt::format("    {:<24}{}\n", device.listing.id, link);
+    std::string out;
+    for (const GpuLinks& links : all_links()) {
+        std::vector<std::string> ids;
+        std::string lines;
+        for (const GpuLink& gpu : links.gpus) {
+            ids.push_back(gpu.id);
+            if (const std::string link = link_text(gpu); !link.empty())
+                lines += fmt::format("    {:<24}{}\n", gpu.id, link);
+        }
+        for (const Finding& finding : examine_links({&links, 1})) {
+            lines += fmt::format("    {}\n", finding.what);
+            if (!finding.remedy.empty()) lines += fmt::format("    -> {}\n", finding.remedy);
+        }
+        out += fmt::format(
+            "\nseveral: --device {} shares a model's layers out over these\n"
+            "    This makes room for larger models, and long prompts faster. Rows of activations cross from one "
+            "to\n"
+            "    the next through the host's memory: some KiB for a token, over these links.\n{}",
+            fmt::join(ids, ","), lines);
     }
-    if (ids.size() < 2) return "";
-    return fmt::format(
-        "\nseveral: --device {} shares a model's layers out over these\n"
-        "    This makes room for larger models, and long prompts faster. Rows of activations cross from one to\n"
-        "    the next through the host's memory: some KiB for a token, over these links.\n{}",
-        fmt::join(ids, ","), links);
+    return out;
 }
 
 std::string listing_text() {

@@ -4,6 +4,7 @@
 #include "cli/surroundings.h"
 #include "cli/terminal/terminal.h"
 #include "doctor/findings.h"
+#include "doctor/links.h"
 #include "host/expected_speed.h"
 #include "host/open_device.h"
 #include "json/json.h"
@@ -50,7 +51,29 @@ Machine examined(const DoctorOptions& options) {
     if (options.root.empty()) machine.broken_drivers = broken_vulkan_drivers(named_drivers());
     machine.backends = backend_views();
     if (options.measure) machine.bandwidths = measure();
+    machine.links = gpu_links(machine.backends, options.root);
     return machine;
+}
+
+Json links_json(const Machine& m) {
+    Json all = Json::array();
+    for (const GpuLinks& links : m.links) {
+        Json gpus = Json::array();
+        for (const GpuLink& gpu : links.gpus)
+            gpus.push_back({{"id", gpu.id},
+                            {"pci", gpu.pci},
+                            {"reaches", gpu.reaches},
+                            {"adds_rows_by", gpu.sums},
+                            {"lanes", gpu.link ? Json(gpu.link->lanes) : Json(nullptr)},
+                            {"most_lanes", gpu.link ? Json(gpu.link->most_lanes) : Json(nullptr)},
+                            {"transfers_per_second", gpu.link ? Json(gpu.link->transfers) : Json(nullptr)},
+                            {"iommu_group", gpu.isolation ? Json(gpu.isolation->group) : Json(nullptr)},
+                            {"iommu", gpu.isolation ? Json(gpu.isolation->kind) : Json(nullptr)}});
+        all.push_back({{"backend", links.backend},
+                       {"gpus", gpus},
+                       {"collectives", links.collectives.empty() ? Json(nullptr) : Json(links.collectives)}});
+    }
+    return all;
 }
 
 Json machine_json(const Machine& m) {
@@ -86,6 +109,7 @@ Json machine_json(const Machine& m) {
         {"vulkan_drivers", m.vulkan_drivers},
         {"environment", m.environment},
         {"gpus", gpus},
+        {"links", links_json(m)},
         {"bandwidths", bandwidths}};
 }
 
