@@ -127,7 +127,8 @@ typedef struct redline_model_options {
     void* user; /* given to both */
 
     /* How several devices have a model. "layer": each has some of its layers; "tensor": each computes a part
-     * of every layer; "none": one has it. NULL: the layers over those that `device` names. */
+     * of every layer; "auto": the one of these that should be faster; "none": one has it. NULL: as "auto"
+     * over those that `device` names. */
     const char* split_mode;
 } redline_model_options;
 #define REDLINE_MODEL_OPTIONS                                                                               \

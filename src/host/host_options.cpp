@@ -76,11 +76,12 @@ Result<SplitMode> parse_split_mode(const std::string& name) {
     if (name == "none") return SplitMode::none;
     if (name == "layer") return SplitMode::layer;
     if (name == "tensor") return SplitMode::tensor;
+    if (name == "auto") return SplitMode::best;
     if (name == "row")
         return error(
-            "takes none, layer or tensor, and not row: rows alone are not shared out here; tensor "
+            "takes none, layer, tensor or auto, and not row: rows alone are not shared out here; tensor "
             "divides each layer, layer shares them out");
-    return error("takes none, layer or tensor, not \"{}\"", name);
+    return error("takes none, layer, tensor or auto, not \"{}\"", name);
 }
 
 std::string device_list(const HostOptions& options) {

@@ -22,6 +22,7 @@ enum class SplitMode : uint8_t {
     none,    // one of them has it
     layer,   // over those that are named, or, where none is, all GPUs of the best backend
     tensor,  // likewise, but each computes a part of every layer
+    best,    // whichever of these two should be faster, as for a list of equal GPUs; see choose_division()
 };
 
 // When a device's kernels are compared with the reference before they are used.
@@ -129,7 +130,7 @@ Result<std::string> device_name(const std::string& text);
 Status take_devices(const std::string& text, HostOptions& options);
 // "3,1" or "3/1".
 Result<std::vector<double>> parse_shares(const std::string& text);
-// "none", "layer" or "tensor"; others are errors with what would work.
+// "none", "layer", "tensor" or "auto"; others are errors with what would work.
 Result<SplitMode> parse_split_mode(const std::string& name);
 // The devices of the list, "hip:0,hip:1".
 std::string device_list(const HostOptions& options);

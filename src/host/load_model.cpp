@@ -10,6 +10,7 @@
 #include "host/open_device.h"
 #include "host/quick_tune.h"
 #include "host/rank_job.h"
+#include "host/tensor_split.h"
 #include "host/tuned.h"
 #include "memory/budget.h"
 
@@ -40,7 +41,11 @@ Result<LoadedModel> inspect_model(const HostOptions& options) {
 }
 
 Status open_for(LoadedModel& loaded, const HostOptions& options) {
-    if (loaded.is_shared()) return open_devices(loaded, options);
+    if (loaded.is_shared()) {
+        RL_TRY(open_devices(loaded, options));
+        choose_division(loaded, options);
+        return {};
+    }
     loaded.device.backend = RL_TRY(open_best(loaded.device.choice, options));
     if (loaded.device.name() == "cpu" && options.streams.value_or(false))
         options.notes->note(fmt::format("{}: no GPU is used, so that prompts are computed on the CPU",

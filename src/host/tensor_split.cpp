@@ -121,6 +121,50 @@ Result<TensorSplit> divide_tensors(LoadedModel& loaded, const HostOptions& optio
     return split;
 }
 
+// True where the options name no part of a layer, and no layers for a device.
+static bool leaves_division_open(const HostOptions& options) {
+    if (options.gpu_layers >= 0 || options.cpu_experts || !options.tensors.empty()) return false;
+    return options.split_mode == SplitMode::best ||
+           (options.split_mode == SplitMode::list && options.shares.empty());
+}
+
+void choose_division(LoadedModel& loaded, const HostOptions& options) {
+    constexpr double kFaster = 1.1;
+    if (!loaded.is_shared() || loaded.divides || !leaves_division_open(options)) return;
+    if (loaded.model->has_head()) return;  // which guesses for whole layers alone
+    if (!all_alike(std::as_const(loaded).devices()) || !Ranks::may_link(rank_places(loaded))) return;
+    const uint64_t most = loaded.model->config().train_context;
+    const uint64_t context =
+        options.context > 0 ? uint64_t(options.context) : std::min(options.default_context, most);
+    const DeviceInfo& device = loaded.device.backend->device();
+    loaded.divides = true;
+    const Result<TensorSplit> split =
+        divide_tensors(loaded, options, session_options(options, device, context));
+    loaded.divides = false;
+    if (!split)
+        return options.notes->inform("whole layers are shared out, since none can be divided: " +
+                                     split.error().message.substr(0, split.error().message.rfind(';')));
+    const double divided = split.value().speed.expected, whole = split.value().layers_speed;
+    // Neither is measured of small models.
+    if (divided <= 0.0 || whole <= 0.0) return;
+    const std::string of_sums = split.value().sum_seconds > 0.0 ? fmt::format(", with {:.1f} us for a sum",
+                                                                              split.value().sum_seconds * 1e6)
+                                                                : "";
+    loaded.divides = divided > kFaster * whole;
+    if (loaded.divides)
+        options.notes->inform(fmt::format(
+            "each layer is divided over {}: about {:.1f} tok/s{}, where whole layers would reach about {:.1f}; "
+            "{} has these",
+            loaded.labels(), divided, of_sums, whole,
+            options.names->with(options.names->split_mode, "layer")));
+    else
+        options.notes->inform(
+            fmt::format("whole layers are shared out over {}: about {:.1f} tok/s, where each divided would "
+                        "reach about {:.1f}{}; {} has that",
+                        loaded.labels(), whole, divided, of_sums,
+                        options.names->with(options.names->split_mode, "tensor")));
+}
+
 Result<uint64_t> tensor_context(LoadedModel& loaded, const HostOptions& options, uint64_t most) {
     constexpr uint64_t kGrain = 256;
     measure_speeds(loaded, options);

@@ -83,7 +83,7 @@ TEST_CASE("api: layers are divided over the devices of a list where that is aske
     CHECK_MESSAGE(has(told.plan, "each of 2 layers over cpu ("), told.plan);
     options.split_mode = "row";
     CHECK(redline_model_load(golden("models/llama3.gguf").c_str(), &options) == nullptr);
-    CHECK(has(redline_error(), "split_mode takes none, layer or tensor, and not row"));
+    CHECK(has(redline_error(), "split_mode takes none, layer, tensor or auto, and not row"));
     options.split_mode = "tensor";
     options.gpu_layers = 1;
     CHECK(redline_model_load(golden("models/llama3.gguf").c_str(), &options) == nullptr);

@@ -213,6 +213,15 @@ TEST_CASE(
         }
 }
 
+TEST_CASE("device list: -sm auto has whole layers of a small model, whose speeds nobody measures") {
+    for (const std::string& list : twice()) {
+        INFO(list);
+        const Outcome got = redline_(run_on(list, "llama3", {"-sm", "auto"}));
+        CHECK(answer(got)["text"] == answer(redline_(run_on(first_of(list))))["text"]);
+        CHECK(!has(got.err, "each layer is divided"));
+    }
+}
+
 TEST_CASE("device list: bench --sums compares sums over devices with the CPU's, on each way that there is") {
     const auto bench = [](std::vector<std::string> more) {
         more.insert(more.begin(), {"bench", "--sums", "--sum-sizes", "8196,65536", "--repeats", "16"});

@@ -160,9 +160,9 @@ unsigned request_threads() {
 Result<int> serve_model(ServeOptions& serve, const Options& options) {
     std::vector<std::string> devices;
     if (serve.replicas > 1) {
-        if (serve.model.split_mode == SplitMode::tensor)
-            return error("--replicas {}: with -sm tensor one model takes all devices: leave one of them out",
-                         serve.replicas);
+        if (serve.model.split_mode >= SplitMode::tensor)
+            return error("--replicas {}: with -sm {} one model takes all devices: leave one of them out",
+                         serve.replicas, serve.model.split_mode == SplitMode::tensor ? "tensor" : "auto");
         devices = RL_TRY(serve::replica_devices(device_list(serve.model), serve.replicas));
         serve.model.device = devices.front();
         serve.model.others.clear();  // each replica has one device

@@ -133,14 +133,16 @@ void add_split_options(Options& options, ModelOptions& target) {
                                                                : RL_TRY(parse_integer(text, 0, kAll));
             return {};
         });
-    options.each("-sm --split-mode", "none|layer|tensor",
-                 "layer: a model's layers are shared out over the devices that -dev names, or over all GPUs; "
-                 "tensor: each of these computes a part of every layer; none: one device has them (default: "
-                 "the layers over the devices that -dev names)",
-                 [&target](const std::string& name) -> Status {
-                     target.split_mode = RL_TRY(parse_split_mode(name));
-                     return {};
-                 });
+    options.each(
+        "-sm --split-mode", "none|layer|tensor|auto",
+        "layer: a model's layers are shared out over the devices that -dev names, or over all GPUs; "
+        "tensor: each of these computes a part of every layer; auto: layer, or tensor where equal GPUs "
+        "should be faster so by more than a tenth; none: one device has them (default: auto over the "
+        "devices that -dev names)",
+        [&target](const std::string& name) -> Status {
+            target.split_mode = RL_TRY(parse_split_mode(name));
+            return {};
+        });
     options.each(
         "-ts --tensor-split", "N,N[,...]",
         "the layers of each device, or its part of every layer, in proportion (default: by how fast each "
