@@ -381,7 +381,7 @@ TEST_CASE("mtp: a restored session of several heads guesses as the saved one, or
         must(fewer.restore(path));
         CHECK(guess(fewer, text[22]).empty());
         must(fewer.feed(std::span(text).subspan(22, 1)));
-        CHECK(guess(fewer, text[23]).size() == 1);
+        CHECK(!guess(fewer, text[23]).empty());  // one head alone goes on with its guesses
     }
     std::filesystem::remove(path);
 }
