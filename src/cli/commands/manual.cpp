@@ -63,6 +63,9 @@ struct Described {
 
 // Variables that the program and its libraries read. completion_test holds the list to the sources.
 constexpr Described kEnvironment[] = {
+    {"REDLINE_COLLECTIVES", "NCCL or RCCL for sums over devices: its path, or none"},
+    {"OMPI_COMM_WORLD_SIZE", "the ranks of a job of OpenMPI, set by its launcher"},
+    {"PMIX_RANK", "the number of a rank, set by a launcher"},
     {"REDLINE_MODELS", "the folder of models, in place of redline/models in the folder of data"},
     {"REDLINE_SELF_TEST", "0: kernels are not checked before their first use, as by --no-self-test"},
     {"REDLINE_QUICK_TUNE",
