@@ -9,7 +9,6 @@ layout(push_constant) uniform Push { FewArgs args; };
 #include "half_units.glsl"
 #include "act.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer Halves { uvec4 halves[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Again { uvec4 again[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Reaches { float reaches[]; };
 layout(set = 0, binding = 2, std430) coherent buffer Y { float y[]; };
 layout(set = 0, binding = 2, std430) coherent buffer Y4 { vec4 y4[]; };
@@ -21,6 +20,7 @@ layout(set = 0, binding = 4, std430) readonly buffer RowScales { float row_scale
 #define COUNTERS_BINDING 9
 #define HAND_BINDING 7
 #define HAND_GAIN_BINDING 8
+#define AGAIN_BINDING 10
 
 float result(uint r, uint t, float gate, float up) {
     const float value = act_times(args.act, gate, up);

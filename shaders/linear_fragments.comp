@@ -7,7 +7,6 @@ layout(push_constant) uniform Push { FewArgs args; };
 #include "weights.glsl"
 #include "half_units.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer Halves { uvec4 halves[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Again { uvec4 again[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Reaches { float reaches[]; };
 layout(set = 0, binding = 2, std430) coherent buffer Y { float y[]; };
 layout(set = 0, binding = 2, std430) coherent buffer Y4 { vec4 y4[]; };
@@ -21,6 +20,7 @@ layout(set = 0, binding = 5, std430) readonly buffer RowScales { float row_scale
 #define COUNTERS_BINDING 10
 #define HAND_BINDING 8
 #define HAND_GAIN_BINDING 9
+#define AGAIN_BINDING 11
 
 float result(uint r, uint t, float sum) {
     const uint row = args.first_row + r, at = t * args.stride + row;

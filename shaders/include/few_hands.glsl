@@ -1,10 +1,12 @@
 // How kernels over few_fragments.glsl take rows as handed_halfs.glsl has them, and leave theirs so. The work-group that is done
 // last finds the scale of each row, and makes anew those whose halfs would lose bits. Rows that attention left have no scales
-// yet: each work-group finds them. Wants args of FewArgs, halves[], again[] and reaches[] of one binding, row_scales[], y[] and
-// y4[], X_BINDING and GAIN_BINDING of what was left, HAND_BINDING, HAND_GAIN_BINDING and COUNTERS_BINDING.
+// yet: each work-group finds them. Wants args of FewArgs, halves[] and reaches[] of one binding, row_scales[], y[] and y4[],
+// X_BINDING and GAIN_BINDING of what was left, HAND_BINDING, HAND_GAIN_BINDING and COUNTERS_BINDING; and AGAIN_BINDING, which
+// has the taken halfs, too, so that the validation layers see by the binding whether a pipeline can write them.
 #include "handed_halfs.glsl"
 layout(set = 0, binding = X_BINDING, std430) readonly buffer TakenX { vec4 taken_x4[]; };
 layout(set = 0, binding = GAIN_BINDING, std430) readonly buffer TakenGain { vec4 taken_gain4[]; };
+layout(set = 0, binding = AGAIN_BINDING, std430) writeonly buffer Again { uvec4 again[]; };
 layout(set = 0, binding = HAND_BINDING, std430) coherent buffer Hand { uint16_t hand[]; };
 layout(set = 0, binding = HAND_BINDING, std430) coherent buffer HandEights { uvec4 hand_eights[]; };
 layout(set = 0, binding = HAND_BINDING, std430) coherent buffer HandReaches { float hand_reaches[]; };

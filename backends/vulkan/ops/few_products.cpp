@@ -222,20 +222,20 @@ Status FewProducts::record_fragments(const Product& product, const PlacedWeight&
                                              leaves};
     const Binding halves = takes ? view_.few_taken : x_.prepared(), scales = takes ? view_.step : x_.scales(),
                   x = takes ? x_.raw() : view_.step, gain = view_.vector(x_.norm().gain, view_.step),
-                  left = leaves ? view_.few_left : product.y,
+                  left = leaves ? view_.few_left : product.y, again = takes == 2 ? view_.few_taken : left,
                   next_gain = view_.vector(view_.left_norm.gain, view_.step);
     const uint64_t high = uint64_t(cut.high) * f.shape.m / (up ? 2 : 1);
     const Groups groups = {(part.rows + high - 1) / high};
     const double flops = (up ? 4.0 : 2.0) * double(part.rows) * double(w.cols) * product.rows;
     if (up)
-        return recorder_.dispatch({fmt::format("gated_fragments.{}", w.layout->name), 10, 2, constants},
+        return recorder_.dispatch({fmt::format("gated_fragments.{}", w.layout->name), 11, 2, constants},
                                   {part.buffer, up->buffer, halves, product.y, view_.step, scales, x, gain,
-                                   left, next_gain, view_.caches.counters()},
+                                   left, next_gain, view_.caches.counters(), again},
                                   push, groups, flops);
     return recorder_.dispatch(
-        {fmt::format("linear_fragments.{}", w.layout->name), 11, 1, constants},
+        {fmt::format("linear_fragments.{}", w.layout->name), 12, 1, constants},
         {part.buffer, halves, product.y, view_.step, view_.vector(product.bias, view_.step), scales, x, gain,
-         left, next_gain, view_.caches.counters()},
+         left, next_gain, view_.caches.counters(), again},
         push, groups, flops);
 }
 
