@@ -1,6 +1,6 @@
 // The CPU as a backend: opens a thread team, repacks weights as it reads them, and hands out kernels.
-#include "executable.h"
-#include "linear.h"
+#include "backends/cpu/kernels/linear.h"
+#include "backends/cpu/runtime/executable.h"
 #include "memory/budget.h"
 
 #include <algorithm>

@@ -11,7 +11,7 @@ foreach(i RANGE ${CMAKE_ARGC})
 endforeach()
 list(GET command 0 clang)
 execute_process(COMMAND ${clang} --version OUTPUT_VARIABLE known)
-file(GLOB headers ${HERE}/kernels/*.h ${HERE}/formats/*.h ${HERE}/../shared/code_books.h
+file(GLOB headers ${HERE}/kernels/*.h ${HERE}/kernels/formats/*.h ${HERE}/../shared/code_books.h
      ${HERE}/../../src/formats/grids/*.h)
 foreach(file ${SOURCE} ${headers})
   file(SHA256 ${file} hash)

@@ -1,7 +1,7 @@
 // A row of a step is computed as it would be alone, bit for bit, so that guesses that are checked together
 // change no text: products of every format and level, and whole models.
 #include "plan/alike_rows.h"
-#include "backends/cpu/linear.h"
+#include "backends/cpu/kernels/linear.h"
 #include "support/backends.h"
 #include "support/guarded.h"
 #include "support/models.h"

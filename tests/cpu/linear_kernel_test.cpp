@@ -1,8 +1,8 @@
 // Every level's matrix kernels against a double-precision product of the decoded weights, within bounds
 // computed from the data. Packed weights and prepared activations end at an inaccessible page; results are
 // fenced by canaries.
-#include "backends/cpu/linear.h"
-#include "backends/cpu/repack.h"
+#include "backends/cpu/formats/repack.h"
+#include "backends/cpu/kernels/linear.h"
 #include "support/guarded.h"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // The CPU's threads where other programs use the CPU, too: how many of them compute, and that those do it
 // all.
-#include "backends/cpu/threads.h"
+#include "backends/cpu/runtime/threads.h"
 #include "devices/device_choice.h"
 #include "support/backends.h"
 #include "support/models.h"

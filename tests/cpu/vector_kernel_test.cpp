@@ -1,5 +1,5 @@
 // The vector kernels of every level against scalar code in doubles.
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/kernels/kernels.h"
 #include "support/guarded.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // The guards that tests put around the memory of kernels: that they see what is written beside it.
-#include "backends/cpu/region.h"
+#include "backends/cpu/runtime/region.h"
 #include "cases/op_cases.h"
 
 #include <doctest/doctest.h>

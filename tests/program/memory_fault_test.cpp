@@ -1,6 +1,6 @@
 // Memory that is not to be had: in the threads of the CPU's team, in those that load, and in the whole
 // program.
-#include "backends/cpu/threads.h"
+#include "backends/cpu/runtime/threads.h"
 #include "backends/shared/load_items.h"
 #include "support/program.h"
 

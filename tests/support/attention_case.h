@@ -3,7 +3,7 @@
 
 #include "base/half.h"
 
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/kernels/kernels.h"
 #include "support/guarded.h"
 
 #include <fmt/format.h>

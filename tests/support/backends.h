@@ -4,7 +4,7 @@
 
 #include "at_end.h"
 
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/kernels/kernels.h"
 #include "devices/device_choice.h"
 
 #include <doctest/doctest.h>

@@ -10,7 +10,7 @@ import amd_speed_model as model
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
-def unit_bytes(formats_folder=ROOT / "backends/hip/formats"):
+def unit_bytes(formats_folder=ROOT / "backends/hip/kernels/formats"):
     """Bytes that 32 weights of each format take."""
     found = {}
     for path in formats_folder.glob("*.h"):
@@ -53,7 +53,7 @@ def kernels_in(path, target, readelf, objdump):
 
 def changed():
     """When a source of kernels was written last."""
-    return max(path.stat().st_mtime for name in ("kernels", "formats") for path in (ROOT / "backends/hip" / name).iterdir())
+    return max(path.stat().st_mtime for name in ("kernels", "kernels/formats") for path in (ROOT / "backends/hip" / name).iterdir())
 
 
 def folders(builds, target, since):

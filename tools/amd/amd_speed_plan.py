@@ -124,17 +124,17 @@ def compiled(build, target, form, pairs, tiles, clang):
     """The code object with the products of a format."""
     folder = build / "widths/co"
     folder.mkdir(parents=True, exist_ok=True)
-    floats = re.search(r": Floats<", (KERNELS / f"formats/{form}.h").read_text(encoding="utf-8"))
+    floats = re.search(r": Floats<", (KERNELS / f"kernels/formats/{form}.h").read_text(encoding="utf-8"))
     text = REDUCED
     for kind in ("MATRIX", "EXPERT_MATRIX"):
         if kind not in tiles:
             text += f"#undef RL_{kind}_KERNELS\n#define RL_{kind}_KERNELS(format)\n"
-    text += f'#include "formats/{form}.h"\nRL_{"FLOAT" if floats else "QUANTIZED"}_KERNELS({form})\n'
+    text += f'#include "kernels/formats/{form}.h"\nRL_{"FLOAT" if floats else "QUANTIZED"}_KERNELS({form})\n'
     if floats:
         text += f"RL_FLOAT_MATRIX_KERNELS({form})\n"
     for other in pairs:
-        text += f'#include "formats/{other}.h"\nRL_PAIR_KERNEL({form}, {other})\n'
-    headers = sorted([*(KERNELS / "kernels").glob("*.h"), *(KERNELS / "formats").glob("*.h")])
+        text += f'#include "kernels/formats/{other}.h"\nRL_PAIR_KERNEL({form}, {other})\n'
+    headers = sorted([*(KERNELS / "kernels").glob("*.h"), *(KERNELS / "kernels/formats").glob("*.h")])
     path = folder / f"{target}-{form}-{hash_of(text, clang, *headers)}.co"
     if not path.exists():
         source = path.with_suffix(".cpp")

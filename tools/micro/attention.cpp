@@ -1,7 +1,7 @@
 // Speed of the attention kernels: GB/s of cache read while decoding, GFLOP/s over a prompt of 512.
 // usage: micro_attention [level [word ...]]; only cases whose label has all the words, such as `decode f16
 // d=64`
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/kernels/kernels.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // this machine reads and multiplies at best. Needs no model file.
 //   micro_linear [--format Q4_K] [--isa avx512] [--threads 2] [--rows 5632] [--cols 2048] [--x-rows 1,512]
 // Times are thread CPU times, the best of many short runs: other programs on the machine then disturb less.
-#include "backends/cpu/linear.h"
+#include "backends/cpu/kernels/linear.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,6 @@
-// What a format of backends/hip/formats says about a weight. Quantized: units of 32 elements whose codes are
-// bytes; element i of a unit is scale * (code - bias) + offset with the scale and offset of its half.
+// What a format of backends/hip/kernels/formats says about a weight. Quantized: units of 32 elements whose
+// codes are bytes; element i of a unit is scale * (code - bias) + offset with the scale and offset of its
+// half.
 #pragma once
 
 #include "kernels/args.h"
