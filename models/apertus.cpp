@@ -8,7 +8,7 @@
 namespace redline::archs {
 
 struct Apertus : Config {
-    std::vector<Xielu> xielu = {};  // by layer, without its slot
+    std::vector<Each> xielu = {};  // by layer, without its slot
 };
 
 static Result<std::vector<float>> by_layer(const ModelFile& file, const Config& c, const std::string& key) {
@@ -34,11 +34,10 @@ static Result<Apertus> config(const ModelFile& file) {
         if (!(limit[i] <= 0.0f && limit[i] > -1.0f))
             return error("{}: xielu.eps holds {}, a number from -1 to 0 expected", file.gguf.path(),
                          limit[i]);
-        const Xielu made = {
-            {}, softplus(positive[i]), linear[i] + softplus(negative[i]), linear[i], limit[i]};
-        if (!std::isfinite(made.positive) || !std::isfinite(made.negative))
+        const float above = softplus(positive[i]), below = linear[i] + softplus(negative[i]);
+        if (!std::isfinite(above) || !std::isfinite(below))
             return error("{}: xielu of layer {} has numbers that are not finite", file.gguf.path(), i);
-        c.xielu.push_back(made);
+        c.xielu.push_back(each::xielu({}, above, below, linear[i], limit[i]));
     }
     return c;
 }
@@ -57,7 +56,7 @@ static void build(const Apertus& c, const WeightSet& w, PlanBuilder& p) {
     for (size_t i = 0; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         add_attention(l, x, attend(c, l, x, c.norm(l["attn_norm"]), {rope}, p), p);
-        Xielu act = c.xielu[i];
+        Each act = c.xielu[i];
         act.y = p.linear(x, l["ffn_up"], c.norm(l["ffn_norm"]));
         p.append(act);
         p.linear_add(x, act.y, l["ffn_down"]);

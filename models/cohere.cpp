@@ -73,7 +73,7 @@ static void norm_heads(const Cohere& c, Slot heads, Weight gains, PlanBuilder& p
     if (!gains) return;
     p.append(Center{heads, c.heads.head_dim, heads});
     p.append(RmsNorm{heads, {{}, c.eps}, c.heads.head_dim, heads});
-    p.append(Multiply{heads, gains});
+    p.append(each::multiply(heads, gains));
 }
 
 // x += the FFN or the experts of norm(in), where `in` is the block's input.

@@ -287,10 +287,10 @@ static Slot attention(const DeepSeek4& c, const LayerWeights& l, uint32_t ratio,
 // silu(min(gate, limit)) * clamp(up, -limit, limit), in place of gate.
 static void gate(Slot gate, Slot up, const std::vector<float>& limits, size_t layer, PlanBuilder& p) {
     if (const float limit = limits.empty() ? 0.0f : limits[layer]; limit > 0.0f) {
-        p.append(Clamp{gate, std::numeric_limits<float>::lowest(), limit});
-        p.append(Clamp{up, -limit, limit});
+        p.append(each::clamp(gate, std::numeric_limits<float>::lowest(), limit));
+        p.append(each::clamp(up, -limit, limit));
     }
-    p.append(ActMul{gate, up, gate, Act::silu});
+    p.append(each::silu_times(gate, gate, up));
 }
 
 static Slot ffn(const DeepSeek4& c, const LayerWeights& l, size_t layer, Slot h, PlanBuilder& p) {

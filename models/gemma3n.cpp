@@ -131,7 +131,7 @@ static void weights(const Gemma3n& c, WeightList& w) {
 static Slot size_of(const Gemma3n& c, Slot x, PlanBuilder& p) {
     const Slot size = p.slot(1, p.plan().slot(x).of_outputs);
     p.append(StreamDot{x, x, size, 1.0f / float(c.dim)});
-    p.append(Apply{size, Function::signed_root});
+    p.append(each::signed_root(size));
     return size;
 }
 
@@ -154,7 +154,7 @@ static Slot first_streams(const Gemma3n& c, const WeightSet& w, Slot x, PlanBuil
 // The row of which the coefficients of the streams are made, from the active one.
 static Slot routed(const Gemma3n& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
     const Slot y = p.linear(x, l["altup_router"], c.norm(l["altup_router_norm"]));
-    p.append(Scale{y, 1.0f / float(c.dim), 1.0f});  // its tangent
+    p.append(each::softcap(y, 1.0f / float(c.dim), 1.0f));  // its tangent
     return y;
 }
 
@@ -187,7 +187,7 @@ static Slot ffn(const Gemma3n& c, const LayerWeights& l, uint32_t layer, Slot x,
     if (c.sparse[layer] == 0.0f) return p.linear(gated(l, x, norm, p, Act::gelu_tanh), l["ffn_down"]);
     const Slot normed = p.rms_norm(x, norm), gate = p.linear(normed, l["ffn_gate"]);
     p.append(Sparsify{gate, c.sparse[layer]});
-    p.append(ActMul{gate, p.linear(normed, l["ffn_up"]), gate, Act::gelu_tanh});
+    p.append(each::gelu_times(gate, gate, p.linear(normed, l["ffn_up"])));
     return p.linear(gate, l["ffn_down"]);
 }
 
@@ -199,7 +199,7 @@ static Slot activated(const Gemma3n& c, const LayerWeights& l, uint32_t layer, S
     p.add(y, p.linear(p.linear(normed, l["laurel_l"]), l["laurel_r"]), 1.0f, c.norm(l["laurel_post_norm"]));
     const Slot seen = attention(c, l, layer, normed, ropes, caches, p);
     p.add(y, p.linear(seen, l["attn_output"]), 1.0f, c.norm(l["post_attention_norm"]));
-    p.append(Scale{y, std::sqrt(0.5f)});
+    p.append(each::scale(y, std::sqrt(0.5f)));
     p.add(y, ffn(c, l, layer, y, p), 1.0f, c.norm(l["post_ffw_norm"]));
     return y;
 }
@@ -216,7 +216,7 @@ static Slot next_streams(const Gemma3n& c, const LayerWeights& l, uint32_t layer
     p.add(y, predicted, -1.0f);
     p.append(StreamAdd{y, correct, streams, c.streams, 1.0f, false, 1.0f});
     const Slot corrected = active(c, streams, p);
-    p.append(Multiply{corrected, l["altup_correct_scale"]});
+    p.append(each::multiply(corrected, l["altup_correct_scale"]));
     const Slot more = p.rms_norm(of_layer_input(c, l, layer, corrected, inputs, p), c.norm(l["post_norm"]));
     p.append(StreamAdd{more, {}, streams, c.streams, 1.0f, false, 1.0f, 1});
     return streams;
@@ -230,7 +230,7 @@ static Slot joined(const Gemma3n& c, const WeightSet& w, Slot streams, PlanBuild
         resize(c, one, size, p);
         p.add(sum, one);
     }
-    p.append(Scale{sum, 1.0f / float(c.streams)});
+    p.append(each::scale(sum, 1.0f / float(c.streams)));
     return sum;
 }
 
@@ -247,7 +247,7 @@ static void build(const Gemma3n& c, const WeightSet& w, PlanBuilder& p) {
     const Slot wanted = p.slot(c.streams * c.dim, true);
     p.append(SelectRows{streams, wanted});
     const Slot logits = p.linear(joined(c, w, wanted, p), w["token_embd"], c.norm(w["output_norm"]));
-    if (c.logit_softcap > 0.0f) p.append(Scale{logits, 1.0f, c.logit_softcap});
+    if (c.logit_softcap > 0.0f) p.append(each::softcap(logits, 1.0f, c.logit_softcap));
     p.output(logits);
 }
 

@@ -143,9 +143,9 @@ static void weights(const Gemma4& c, WeightList& w) {
 Slot layer_inputs(const Config& c, const WeightSet& w, Slot x, PlanBuilder& p) {
     const float half = std::sqrt(0.5f);
     const Slot all = p.linear(x, w["per_layer_model_proj"]);
-    p.append(Scale{all, 1.0f / std::sqrt(float(c.dim))});
+    p.append(each::scale(all, 1.0f / std::sqrt(float(c.dim))));
     p.append(RmsNorm{all, c.norm(w["per_layer_proj_norm"]), c.layer_input, all});
-    p.append(Scale{all, half});
+    p.append(each::scale(all, half));
     p.add(all, p.embed(w["per_layer_token_embd"], std::sqrt(float(c.layer_input)) * half));
     return all;
 }
@@ -154,7 +154,7 @@ Slot of_layer_input(const Config& c, const LayerWeights& l, uint32_t layer, Slot
                     PlanBuilder& p) {
     const Slot gate = p.linear(x, l["inp_gate"]);
     const Slot input = p.parts_of(inputs, 1, c.layer_input, layer * c.layer_input, c.layer_input);
-    p.append(ActMul{gate, input, gate, Act::gelu_tanh});
+    p.append(each::gelu_times(gate, gate, input));
     return p.linear(gate, l["proj"]);
 }
 
@@ -212,7 +212,7 @@ static void ffn(const Config& c, const LayerWeights& l, Slot x, float scale, Pla
         return;
     }
     p.add(x, out, 1.0f, c.norm(l["post_ffw_norm"]));
-    if (scale != 1.0f) p.append(Scale{x, scale});
+    if (scale != 1.0f) p.append(each::scale(x, scale));
 }
 
 static void build(const Gemma4& c, const WeightSet& w, PlanBuilder& p) {
@@ -227,7 +227,7 @@ static void build(const Gemma4& c, const WeightSet& w, PlanBuilder& p) {
         const float scale = c.layer_scales[i];
         ffn(c, l, x, inputs ? 1.0f : scale, p);
         if (inputs) p.add(x, of_layer_input(c, l, i, x, inputs, p), 1.0f, c.norm(l["post_norm"]));
-        if (inputs && scale != 1.0f) p.append(Scale{x, scale});
+        if (inputs && scale != 1.0f) p.append(each::scale(x, scale));
         p.next_layer();
     }
     add_logits(c, w, x, p);

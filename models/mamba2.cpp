@@ -220,7 +220,7 @@ static Slot state_space(const Mamba& c, const LayerWeights& l, Slot x, PlanBuild
     p.append(
         StateScan{mixed, steps, l["ssm_a"], l["ssm_dt.bias"], l["ssm_d"], y, p.state(s.state_floats()), s});
     if (!l["ssm_norm"]) {
-        p.append(ActMul{gate, y, y, Act::silu});
+        p.append(each::silu_times(y, gate, y));
         return y;
     }
     // Statistics are of a group, the gain is of the row.

@@ -34,7 +34,7 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
         p.next_layer();
     }
     p.logits(layer_norm(c, w, x, "output_norm", p), w["output"], {});
-    if (w["output.bias"]) p.append(AddBias{p.plan().output, w["output.bias"]});
+    if (w["output.bias"]) p.append(each::add_bias(p.plan().output, w["output.bias"]));
 }
 
 extern const Arch phimoe = make_arch<config, weights, build>({"phimoe"});

@@ -163,7 +163,7 @@ static Slot normed_streams(const Qwen4& c, Slot x, Weight gain, PlanBuilder& p) 
     const SlotInfo info = p.plan().slot(x);
     const Slot y = p.slot(info.width, info.of_outputs);
     p.append(RmsNorm{x, {{}, c.eps}, c.dim, y});
-    p.append(Multiply{y, gain});
+    p.append(each::multiply(y, gain));
     return y;
 }
 
@@ -177,23 +177,23 @@ static QwenMixed mix(const Qwen4& c, const auto& w, const std::string& at, Slot 
     const Slot normed = normed_streams(c, x, w[at + "_norm"], p);
     const float mean = 1.0f / float(c.streams);
     const Slot low = p.linear(normed, w[at + "_down"]);
-    p.append(Scale{low, mean});
-    p.append(Apply{low, Function::silu});
+    p.append(each::scale(low, mean));
+    p.append(each::silu(low));
     const Slot gates = p.linear(low, w[at + "_up"]);
-    p.append(Apply{gates, Function::sigmoid});
+    p.append(each::sigmoid(gates));
     QwenMixed mixed{p.slot(c.dim, p.plan().slot(x).of_outputs), {}};
     p.append(StreamMix{normed, gates, mixed.y, c.streams, mean});
     if (!injects) return mixed;
     mixed.weights = p.linear(normed, w[at + "_inject"]);
-    p.append(Scale{mixed.weights, mean});
-    p.append(Apply{mixed.weights, Function::sigmoid});
+    p.append(each::scale(mixed.weights, mean));
+    p.append(each::sigmoid(mixed.weights));
     return mixed;
 }
 
 static Slot delta(const Qwen4& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
     const auto [y, gate, norm] = delta_rule(c, c.delta, l, x, {}, p);
     p.append(RmsNorm{y, norm, c.delta.shape.value_dim, y});
-    p.append(Apply{gate, Function::sigmoid});
+    p.append(each::sigmoid(gate));
     p.append(StreamMix{y, gate, y, 1});
     return p.linear(y, l["ssm_out"]);
 }
@@ -247,7 +247,7 @@ static Slot attention(const Qwen4& c, const LayerWeights& l, uint32_t layer, Slo
 
 static Slot ffn(const Qwen4& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
     const Slot share = p.linear(x, l["ffn_gate_inp_shexp"]);
-    p.append(Apply{share, Function::sigmoid});
+    p.append(each::sigmoid(share));
     const Slot shared = p.linear(shared_hidden(l, x, p), l["ffn_down_shexp"]);
     p.append(StreamMix{shared, share, shared, 1});
     const auto routing = p.route(x, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
@@ -264,8 +264,8 @@ static void add_ngrams(const Qwen4& c, const LayerWeights& l, Slot x, PlanBuilde
     const Slot query = normed_streams(c, x, l["ple_norm_query"], p);
     const Slot gates = p.slot(c.streams), gated = p.slot(wide);
     p.append(StreamDot{key, query, gates, 1.0f / std::sqrt(float(c.dim))});
-    p.append(Apply{gates, Function::signed_root});
-    p.append(Apply{gates, Function::sigmoid});
+    p.append(each::signed_root(gates));
+    p.append(each::sigmoid(gates));
     p.append(StreamAdd{p.linear(found, l["ple_value"]), gates, gated, c.streams, 1.0f, true});
     const Slot normed = normed_streams(c, gated, l["ple_norm_conv"], p);
     const Cache last = p.state(uint64_t(wide) * (c.ngram_taps - 1) * apart);

@@ -49,23 +49,17 @@ struct NormedSumArgs {
 struct ElementArgs {
     uint width;
     uint rows_of;
-    uint act;
-    float scale;
-    float softcap;
+};
+
+struct EachArgs {
+    uint width;
+    uint rows_of;
+    float values[4];
 };
 
 struct PositionArgs {
     uint width;
     uint last;  // row of the table
-};
-
-struct XieluArgs {
-    uint width;
-    uint rows_of;
-    float positive;
-    float negative;
-    float linear;
-    float limit;
 };
 
 struct ExpertBiasArgs {

@@ -118,9 +118,9 @@ static void limited_silu(Slot gate, Slot up, float limit, PlanBuilder& p) {
         const double middle = (low + high) / 2.0;
         (middle / (1.0 + std::exp(-middle)) < double(limit) ? low : high) = middle;
     }
-    p.append(Clamp{gate, std::numeric_limits<float>::lowest(), float(high)});
-    p.append(Clamp{up, -limit, limit});
-    p.append(ActMul{gate, up, gate, Act::silu});
+    p.append(each::clamp(gate, std::numeric_limits<float>::lowest(), float(high)));
+    p.append(each::clamp(up, -limit, limit));
+    p.append(each::silu_times(gate, gate, up));
 }
 
 static void experts(const GatedDecoder& c, const LayerWeights& l, size_t layer, Slot into, Slot h,

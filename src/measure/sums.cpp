@@ -39,7 +39,7 @@ Result<Plan> plan_of(uint32_t rows, uint32_t width, uint32_t sums) {
     std::vector<WeightInfo> weights = {{{"rows", find_format("F32"), {1, rows, width}}, WeightRole::matrix}};
     PlanBuilder builder(weights, {rows, rows, CacheType::f16}, rows, 1);
     const Slot x = builder.embed({0}), last = builder.slot(width, true);
-    for (uint32_t i = 0; i < sums; ++i) builder.append(Scale{x, 1.0f});
+    for (uint32_t i = 0; i < sums; ++i) builder.append(each::scale(x, 1.0f));
     builder.append(SelectRows{x, last});
     builder.output(last);
     return std::move(builder).finish();

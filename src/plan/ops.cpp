@@ -61,7 +61,13 @@ static OpFacts facts(const Op& op, const Plan& plan) {
 }
 
 std::string_view op_name(const Op& op) {
-    return std::visit([](const auto& o) { return o.kName; }, op);
+    const auto of = [](const auto& o) {
+        if constexpr (requires { o.name(); })
+            return o.name();
+        else
+            return o.kName;
+    };
+    return std::visit(of, op);
 }
 
 Access access(const Op& op) {

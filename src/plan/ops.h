@@ -4,6 +4,7 @@
 
 #include "plan/ops/attention.h"
 #include "plan/ops/blocks.h"
+#include "plan/ops/each.h"
 #include "plan/ops/experts.h"
 #include "plan/ops/latent.h"
 #include "plan/ops/products.h"
@@ -15,13 +16,12 @@
 
 namespace redline {
 
-using Op = std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, Scale, ActMul, Rope, KvStore, Attention,
-                        Route, ExpertLinear, AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore,
-                        ExpertGated, ExpertBlock, Attend, CopyParts, OutputGate, Convolve, DeltaNet,
-                        HeadLinear, LatentStore, LatentAttention, Multiply, Apply, ScaleByExpert, StateScan,
-                        Center, AddPosition, Xielu, Clamp, StreamMix, StreamAdd, StreamDot, Lookup, BlockMean,
-                        BlockScores, ChooseBlocks, BlockAttention, BlockPool, EntryAttention, StreamWeights,
-                        StreamBlend, StreamTurn, Sparsify, NormedSum>;
+using Op = std::variant<Embed, Input, RmsNorm, Linear, Each, Rope, KvStore, Attention, Route, ExpertLinear,
+                        AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore, ExpertGated, ExpertBlock,
+                        Attend, CopyParts, OutputGate, Convolve, DeltaNet, HeadLinear, LatentStore,
+                        LatentAttention, ScaleByExpert, StateScan, Center, AddPosition, StreamMix, StreamAdd,
+                        StreamDot, Lookup, BlockMean, BlockScores, ChooseBlocks, BlockAttention, BlockPool,
+                        EntryAttention, StreamWeights, StreamBlend, StreamTurn, Sparsify, NormedSum>;
 
 std::string_view op_name(const Op& op);
 // The ops of a block's shared expert, as they would stand without the block.

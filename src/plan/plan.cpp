@@ -156,7 +156,7 @@ Slot PlanBuilder::centered(Slot x) {
 Slot PlanBuilder::layer_norm(Slot x, Norm norm, Weight bias) {
     const Slot y = centered(x);
     append(RmsNorm{y, norm, plan_.slot(y).width, y});
-    if (bias) append(AddBias{y, bias});
+    if (bias) append(each::add_bias(y, bias));
     return y;
 }
 
@@ -254,7 +254,7 @@ void PlanBuilder::add(Slot into, Slot x, float scale, Norm norm) {
     if (norm)
         append(RmsNorm{x, norm, plan_.slot(x).width, into, {}, Act::silu, scale, true});
     else
-        append(Add{x, into, scale});
+        append(each::add(into, x, scale));
 }
 
 Slot PlanBuilder::gated(Slot x, Weight gate, Weight up, Act act, Norm norm) {
@@ -292,7 +292,10 @@ void PlanBuilder::logits(Slot x, Weight w, Norm norm, float scale, float softcap
     const Slot selected = slot(plan_.slot(x).width, true);
     append(SelectRows{x, selected});
     plan_.output = linear(selected, w, norm);
-    if (scale != 1.0f || softcap > 0.0f) append(Scale{plan_.output, scale, softcap});
+    if (softcap > 0.0f)
+        append(each::softcap(plan_.output, scale, softcap));
+    else if (scale != 1.0f)
+        append(each::scale(plan_.output, scale));
 }
 
 void PlanBuilder::output(Slot x) {

@@ -186,7 +186,8 @@ public:
     void experts_add(Slot into, Slot x, const Routing& routing, const Experts& experts);
     // x += the experts that the router chooses for norm(x).
     void expert_block(Slot x, Norm norm, const Router& router, const Experts& experts);
-    // The head: norm and product of the rows whose output is wanted, then scale and softcap as in Scale.
+    // The head: norm and product of the rows whose output is wanted, then scale and softcap as rows of
+    // each.def.
     void logits(Slot x, Weight w, Norm norm, float scale = 1.0f, float softcap = 0.0f);
     // Makes a slot the plan's output unchanged (tests).
     void output(Slot x);

@@ -40,7 +40,7 @@ void PlanBuilder::append(Op op) {
 
 void PlanBuilder::append_scaled(const Linear& op) {
     push(op);
-    push(Scale{op.y, plan_.weight(op.w).scale});
+    push(each::scale(op.y, plan_.weight(op.w).scale));
 }
 
 // Elements of y between the parts keep their values, so the parts are scaled in a separate slot first.
@@ -49,7 +49,7 @@ void PlanBuilder::append_scaled(const HeadLinear& op) {
     const uint32_t heads = uint32_t(shape.count), rows = uint32_t(shape.rows);
     const Slot alone = slot(heads * rows, plan_.slot(op.y).of_outputs);
     push(HeadLinear{op.x, op.w, alone, op.x_stride, rows});
-    push(Scale{alone, plan_.weight(op.w).scale});
+    push(each::scale(alone, plan_.weight(op.w).scale));
     push(CopyParts{alone, op.y, heads, rows, 0, rows, 0, op.y_stride});
 }
 
@@ -58,7 +58,7 @@ void PlanBuilder::append_scaled(const Route& op) {
     const uint32_t width = plan_.slot(op.x).width;
     Route scaled = op;
     scaled.x = parts_of(op.x, 1, width, 0, width);
-    push(Scale{scaled.x, plan_.weight(op.w).scale});
+    push(each::scale(scaled.x, plan_.weight(op.w).scale));
     push(scaled);
 }
 
@@ -72,13 +72,14 @@ void PlanBuilder::append_scaled(const ExpertLinear& op) {
     if (op.scales) {
         ExpertLinear scaled = op;
         scaled.scales = parts_of(op.scales, 1, op.used, 0, op.used);
-        push(scales ? Op(ScaleByExpert{scaled.scales, op.ids, scales}) : Op(Scale{scaled.scales, scale}));
+        push(scales ? Op(ScaleByExpert{scaled.scales, op.ids, scales})
+                    : Op(each::scale(scaled.scales, scale)));
         return push(scaled);
     }
     push(op);
-    if (!scales) return push(Scale{op.y, scale});
+    if (!scales) return push(each::scale(op.y, scale));
     const Slot gates = parts_of(op.x, op.used, 1, 0, 0);
-    push(Clamp{gates, 1.0f, 1.0f});
+    push(each::clamp(gates, 1.0f, 1.0f));
     push(ScaleByExpert{gates, op.ids, scales});
     push(OutputGate{gates, op.y, rows, GateOf::itself});
 }

@@ -3,22 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 namespace redline {
-
-namespace {
-
-double act(Act kind, double x) {
-    if (kind == Act::silu) return x / (1.0 + std::exp(-x));
-    if (kind == Act::swiglu_clamped) return std::min(x, 7.0) / (1.0 + std::exp(-1.702 * std::min(x, 7.0)));
-    return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-}
-// A bound of |act'|.
-constexpr double kActSlope = 1.13;
-
-}  // namespace
 
 Expanded expand(const Plan& plan) {
     PlanBuilder out = PlanBuilder::like(plan);
@@ -215,67 +202,6 @@ void Reference::eval(const AddPosition& op) {
         const size_t position = std::min<size_t>(params_.rows[i / n].position, last);
         const double b = table[position * n + i % n];
         y[i] = plus(y[i], {b, 0.0, std::abs(b)});
-    }
-}
-
-void Reference::eval(const AddBias& op) {
-    auto& y = slots_[size_t(op.y.index)];
-    const std::vector<float>& bias = weights_[size_t(op.bias.index)];
-    for (size_t i = 0; i < y.size(); ++i) {
-        const double b = bias[i % bias.size()];
-        y[i] = plus(y[i], {b, 0.0, std::abs(b)});
-    }
-}
-
-void Reference::eval(const Add& op) {
-    auto& y = slots_[size_t(op.y.index)];
-    const auto& x = slots_[size_t(op.x.index)];
-    const double unit = op.scale == 1.0f ? 0.0 : kUnit;
-    for (size_t i = 0; i < y.size(); ++i) {
-        const double v = x[i].value * op.scale;
-        const double size = std::abs(op.scale), rounded = unit * std::abs(v);
-        y[i] = plus(y[i], {v, x[i].error * size + rounded, x[i].magnitude * size,
-                           x[i].spread < 0.0 ? -1.0 : x[i].spread * size + rounded});
-    }
-}
-
-// The rounding error of c * tanh(x / c), whose slope is at most one. When tanh is computed from exponentials,
-// as on GPUs, its error is relative to one, not to the result.
-static double softcap_error(double x, double c) {
-    return kUnit * (16 * std::abs(x) + 4 * c);
-}
-
-void Reference::eval(const Scale& op) {
-    for (Bounded& y : slots_[size_t(op.y.index)]) {
-        const double size = std::abs(op.scale);
-        y = {y.value * op.scale, size * (y.error + kUnit * std::abs(y.value)), size * y.magnitude};
-        if (op.softcap > 0.0f)
-            y = {op.softcap * std::tanh(y.value / op.softcap), y.error + softcap_error(y.value, op.softcap),
-                 y.magnitude};
-    }
-}
-
-void Reference::eval(const ActMul& op) {
-    const std::vector<Bounded> gate = slots_[size_t(op.gate.index)], up = slots_[size_t(op.up.index)];
-    auto& y = target(op.y);
-    for (size_t i = 0; i < y.size(); ++i) {
-        const double a = act(op.act, gate[i].value);
-        Bounded factor = up[i];
-        if (op.act == Act::swiglu_clamped) {
-            factor.value = std::clamp(factor.value, -7.0, 7.0) + 1.0;
-            factor.error += kUnit * std::abs(factor.value);
-            factor.magnitude += 1.0;
-        }
-        const double v = a * factor.value;
-        // The rounding of the activation: a few units of its input, since its size is at most the input's.
-        const auto off = [&](double of_gate, double of_factor) {
-            const double of_act = kActSlope * of_gate + 8 * kUnit * std::abs(gate[i].value);
-            return of_act * (std::abs(factor.value) + of_factor) + std::abs(a) * of_factor +
-                   2 * kUnit * std::abs(v) + kTiny;
-        };
-        const bool known = gate[i].spread >= 0.0 && factor.spread >= 0.0;
-        y[i] = {v, off(gate[i].error, factor.error), gate[i].magnitude * factor.magnitude,
-                known ? off(gate[i].spread, factor.spread) : -1.0};
     }
 }
 

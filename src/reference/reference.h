@@ -54,12 +54,8 @@ private:
     void eval(const Center& op);
     void eval(const Sparsify& op);
     void eval(const AddPosition& op);
-    void eval(const Xielu& op);
+    void eval(const Each& op);
     void eval(const Linear& op);
-    void eval(const AddBias& op);
-    void eval(const Add& op);
-    void eval(const Scale& op);
-    void eval(const ActMul& op);
     void eval(const Rope& op);
     void eval(const KvStore& op);
     void eval(const Attention& op);
@@ -69,12 +65,9 @@ private:
     void eval(const SelectRows& op);
     void eval(const CopyParts& op);
     void eval(const OutputGate& op);
-    void eval(const Clamp& op);
     void eval(const Convolve& op);
     void eval(const DeltaNet& op);
     void eval(const HeadLinear& op);
-    void eval(const Multiply& op);
-    void eval(const Apply& op);
     void eval(const ScaleByExpert& op);
     void eval(const StateScan& op);
     void eval(const LatentStore& op);

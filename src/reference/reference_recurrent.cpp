@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 namespace redline {
 
@@ -16,71 +15,6 @@ void Reference::eval(const CopyParts& op) {
         for (size_t part = 0; part < op.parts; ++part)
             std::copy_n(x.begin() + int64_t(row * width(op.x) + op.x_first + part * op.x_stride), op.width,
                         y.begin() + int64_t(row * width(op.y) + op.y_first + part * op.y_stride));
-}
-
-void Reference::eval(const Multiply& op) {
-    const std::vector<float>& factor = weights_[size_t(op.factor.index)];
-    auto& y = slots_[size_t(op.y.index)];
-    for (size_t i = 0; i < y.size(); ++i) {
-        const double f = factor[i % factor.size()];
-        y[i] = product(y[i], {f, 0.0, std::abs(f)});
-    }
-}
-
-// The slope of silu is 1.1 at most, and its size is at most its argument's.
-static Bounded silu(const Bounded& x) {
-    const double v = x.value / (1.0 + std::exp(-x.value));
-    return {v, 1.13 * x.error + 8 * kUnit * std::abs(x.value) + kTiny, x.magnitude};
-}
-
-// The same bounds hold as for silu.
-static Bounded gelu_tanh(const Bounded& x) {
-    const double inner = std::sqrt(2.0 / std::numbers::pi) * (x.value + 0.044715 * std::pow(x.value, 3));
-    const double v = 0.5 * x.value * (1.0 + std::tanh(inner));
-    return {v, 1.13 * x.error + 8 * kUnit * std::abs(x.value) + kTiny, x.magnitude};
-}
-
-// Below 1e-6 only the sign matters. The slope is 500 at most, and the result's difference is at most the root
-// of twice the argument's difference.
-static Bounded signed_root(const Bounded& x) {
-    const double size = std::max(std::abs(x.value), 1e-6), root = std::sqrt(size);
-    const double v = x.value == 0.0 ? 0.0 : std::copysign(root, x.value);
-    const double jump = x.error > std::abs(x.value) ? 2.0 * std::sqrt(size + x.error) : 0.0;
-    return {v, std::max(jump, root - std::sqrt(std::max(size - x.error, 0.0))) + 4 * kUnit * root + kTiny,
-            root};
-}
-
-void Reference::eval(const Apply& op) {
-    for (Bounded& y : slots_[size_t(op.y.index)]) {
-        if (op.function == Function::silu)
-            y = silu(y);
-        else if (op.function == Function::sigmoid)
-            y = sigmoid(y);
-        else if (op.function == Function::signed_root)
-            y = signed_root(y);
-        else if (op.function == Function::gelu_tanh)
-            y = gelu_tanh(y);
-        else if (const Bounded x = y; x.value > 0.0)
-            y = product(x, x);
-        else
-            y = {0.0, x.error * x.error, x.magnitude * x.magnitude};
-    }
-}
-
-// The slope is between those of its parts; each part is rounded by a few units.
-void Reference::eval(const Xielu& op) {
-    for (Bounded& y : slots_[size_t(op.y.index)]) {
-        const double x = y.value, low = std::min(x, double(op.limit)), linear = op.linear * x;
-        const double tail = std::expm1(low) - low, bent = tail + (low - x);
-        const double v = x > 0.0 ? op.positive * x * x + linear : op.negative * bent + linear;
-        const double positive = std::abs(op.positive) * (2.0 * std::abs(x) + y.error);
-        const double slope = std::abs(op.linear) + std::max(positive, double(std::abs(op.negative)));
-        // The exponential of the tail has an error of units of one where it is not computed by a series.
-        const double parts = x > 0.0 ? std::abs(op.positive) * x * x
-                                     : std::abs(op.negative) * (std::abs(x) + std::abs(low) + tail);
-        y = {v, slope * y.error + kUnit * (16 * parts + 2 * std::abs(linear) + 2 * std::abs(v)) + kTiny,
-             slope * y.magnitude};
-    }
 }
 
 void Reference::eval(const ScaleByExpert& op) {
@@ -109,11 +43,6 @@ void Reference::eval(const OutputGate& op) {
                              : op.act == GateOf::softplus ? softplus(gate)
                                                           : sigmoid(gate));
     }
-}
-
-void Reference::eval(const Clamp& op) {
-    for (Bounded& y : slots_[size_t(op.y.index)])
-        y.value = std::clamp(y.value, double(op.low), double(op.high));
 }
 
 std::span<Bounded> Reference::state(Cache cache, size_t row) {

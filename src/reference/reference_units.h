@@ -34,6 +34,18 @@ inline Bounded sigmoid(const Bounded& x) {
     return {v, off + (8 + std::min(std::abs(x.value), 100.0)) * kUnit * v + kTiny, v};
 }
 
+// The slope of silu is 1.1 at most, and its size is at most its argument's.
+inline Bounded silu(const Bounded& x) {
+    const double v = x.value / (1.0 + std::exp(-x.value));
+    return {v, 1.13 * x.error + 8 * kUnit * std::abs(x.value) + kTiny, x.magnitude};
+}
+
+// The rounding error of c * tanh(x / c), whose slope is at most one. When tanh is computed from exponentials,
+// as on GPUs, its error is relative to one, not to the result.
+inline double softcap_error(double x, double c) {
+    return kUnit * (16 * std::abs(x) + 4 * c);
+}
+
 inline Bounded plus(const Bounded& a, const Bounded& b) {
     const double v = a.value + b.value, unit = kUnit * (std::abs(v) + a.error + b.error);
     const bool known = a.spread >= 0.0 || b.spread >= 0.0;

@@ -26,7 +26,7 @@ inline OpCase stream_mix_case(const StreamsCase& s, uint32_t rows) {
                      w = f.input(s.one_each ? s.streams : s.streams * s.width);
         return [=](PlanBuilder& p) {
             const Slot from = p.embed(x), weights = p.embed(w), y = s.streams == 1 ? from : p.slot(s.width);
-            p.append(Apply{weights, Function::sigmoid});
+            p.append(each::sigmoid(weights));
             p.append(StreamMix{from, weights, y, s.streams, 0.7f});
             return y;
         };
@@ -43,7 +43,7 @@ inline OpCase stream_add_case(const StreamsCase& s, uint32_t rows) {
         const Weight x = f.input(s.width), w = f.input(s.streams), to = f.input(s.streams * s.width);
         return [=](PlanBuilder& p) {
             const Slot weights = p.embed(w), y = s.replaces ? p.slot(s.streams * s.width) : p.embed(to);
-            p.append(Apply{weights, Function::signed_root});
+            p.append(each::signed_root(weights));
             p.append(StreamAdd{p.embed(x), s.alike ? Slot() : weights, y, s.streams, 2.0f, s.replaces,
                                s.offset, s.first});
             return y;
@@ -154,9 +154,9 @@ inline OpCase block_attention_case(const BlocksCase& b, uint32_t rows, uint64_t 
             const Cache cache = p.cache(s.kv_heads, s.head_dim);
             p.append(KvStore{p.embed(k), p.embed(v), cache, s});
             const Slot scores = p.embed(score), chosen = p.slot(b.chosen), y = p.slot(s.heads * s.head_dim);
-            if (tied) p.append(Multiply{scores, none});
-            if (tied) p.append(AddBias{scores, plateaus});
-            if (!tied) p.append(Apply{scores, Function::squared_relu});
+            if (tied) p.append(each::multiply(scores, none));
+            if (tied) p.append(each::add_bias(scores, plateaus));
+            if (!tied) p.append(each::squared_relu(scores));
             p.append(ChooseBlocks{scores, chosen, b.ratio});
             const float scale = score_size(b.cache) / std::sqrt(float(s.head_dim));
             p.append(BlockAttention{p.embed(q), chosen, y, cache, s, scale, b.ratio});
@@ -195,7 +195,7 @@ inline OpCase lookup_case(uint32_t width, uint32_t rows) {
         const Weight x = f.input(width);
         return [=](PlanBuilder& p) {
             const Slot y = p.embed(x);
-            p.append(Add{p.look_up(width), y});
+            p.append(each::add(y, p.look_up(width), 1.0f));
             return y;
         };
     };

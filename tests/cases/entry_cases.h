@@ -144,7 +144,7 @@ inline OpCase table_route_case(uint32_t experts, uint32_t used, uint32_t rows, f
                      all = f.vector(std::vector<float>(32, times)), factor = f.vector(experts);
         return [=](PlanBuilder& p) {
             const Slot in = p.embed(x);
-            p.append(Multiply{in, all});
+            p.append(each::multiply(in, all));
             const auto routing =
                 p.route(in, w, used, Gating::sqrt_softplus, true, 1.5f, {}, BiasOf::choice, {}, by);
             p.append(ScaleByExpert{routing.scales, routing.ids, factor});

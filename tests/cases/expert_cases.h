@@ -131,7 +131,7 @@ inline OpCase experts_layer_case(const Format& format, ExpertShape s, uint32_t r
                 const Slot h = p.rms_norm(x, norm);
                 const auto routing = p.route(h, router, uint32_t(s.used), Gating::softmax, true);
                 p.experts_add(x, h, routing, {gate, up, down});
-                p.append(Add{h, x});
+                p.append(each::add(x, h, 1.0f));
             } else {
                 p.expert_block(x, norm, {router, uint32_t(s.used)}, {gate, up, down});
             }
@@ -280,7 +280,7 @@ inline OpCase shared_expert_case(const Format& format, ExpertShape s, SharedShap
                                   {shared_gate, shared_up, shared_down});
                 else
                     p.linear_add(x, p.gated(h, shared_gate, shared_up, Act::silu), shared_down);
-                if (shared.read) p.append(Add{h, x});
+                if (shared.read) p.append(each::add(x, h, 1.0f));
             }
             return p.linear(x, next, {next_gain, 1e-5f});
         };

@@ -24,7 +24,7 @@ inline OpCase activations_case(const Format& format, bool norm, uint32_t rows, u
         const Norm fused = norm ? Norm{f.vector(k), 1e-5f} : Norm{};
         return [=](PlanBuilder& p) {
             const Slot in = p.embed(x), y = p.embed(y0);
-            for (const Act act : kActs) p.append(Add{p.gated(in, gate, up, act, fused), y});
+            for (const Act act : kActs) p.append(each::add(y, p.gated(in, gate, up, act, fused), 1.0f));
             return y;
         };
     };
@@ -59,7 +59,7 @@ inline OpCase long_expert_case(const Format& format, uint32_t rows, uint32_t col
             for (const Act act : kActs) {
                 const Slot y = p.slot(results * kUsed);
                 p.append(ExpertGated{in, w, up, to.ids, y, kUsed, act, bias, up_bias});
-                p.append(Add{y, sum});
+                p.append(each::add(sum, y, 1.0f));
             }
             return sum;
         };
@@ -132,7 +132,9 @@ inline OpCase route_kinds_case(const Format& format) {
             // Small logits: what rounding may move them by enters an exponent.
             const Slot in = p.embed(x, 0x1p-8f);
             const Slot y = p.route(in, w, kUsed, Gating::softmax, true).scales;
-            const auto add = [&](const PlanBuilder::Routing& way) { p.append(Add{way.scales, y}); };
+            const auto add = [&](const PlanBuilder::Routing& way) {
+                p.append(each::add(y, way.scales, 1.0f));
+            };
             add(p.route(in, w, kUsed, Gating::sigmoid, false, 1.5f, bias, BiasOf::choice, {10, 5, true}));
             add(p.route(in, w, kUsed, Gating::sigmoid, true, 1.0f, bias, BiasOf::choice, {10, 5, false}));
             add(p.route(in, w, kUsed, Gating::softmax_of_selected, false, 1.0f, bias, BiasOf::logits));

@@ -73,7 +73,7 @@ inline OpCase grouped_route_case(uint32_t experts, ExpertGroups groups, Gating g
                      bias = tied ? f.vector(plateaus) : f.vector(experts), factor = f.vector(experts);
         return [=](PlanBuilder& p) {
             const Slot in = p.embed(x);
-            if (tied) p.append(Multiply{in, none});
+            if (tied) p.append(each::multiply(in, none));
             const auto routing =
                 p.route(in, w, std::min(8u, experts / 6), gating, true, 1.5f, bias, BiasOf::choice, groups);
             p.append(ScaleByExpert{routing.scales, routing.ids, factor});
@@ -93,7 +93,7 @@ inline OpCase saturated_route_case(uint32_t experts, uint32_t rows) {
                      hundreds = f.vector(std::vector<float>(32, 100.0f)), factor = f.vector(experts);
         return [=](PlanBuilder& p) {
             const Slot in = p.embed(x);
-            p.append(Multiply{in, hundreds});
+            p.append(each::multiply(in, hundreds));
             const auto routing = p.route(in, w, 2, Gating::sigmoid, false, 1.5f, {}, BiasOf::choice, {});
             p.append(ScaleByExpert{routing.scales, routing.ids, factor});
             return routing.scales;
@@ -120,22 +120,7 @@ inline OpCase state_space_case(ScanShape s, uint32_t rows, uint64_t position, ui
         return [=](PlanBuilder& p) {
             const Slot y = p.slot(s.inner());
             p.append(StateScan{p.embed(x), p.embed(step), a, bias, through, y, p.state(s.state_floats()), s});
-            p.append(Multiply{y, gain});
-            return y;
-        };
-    };
-    return c;
-}
-
-inline OpCase apply_case(Function function, uint32_t rows) {
-    OpCase c;
-    c.name = fmt::format("apply {} rows {}", function_name(function), rows);
-    c.rows = rows;
-    c.declare = [=](Fixture& f) -> OpCase::Build {
-        const Weight x = f.input(77);
-        return [=](PlanBuilder& p) {
-            const Slot y = p.embed(x);
-            p.append(Apply{y, function});
+            p.append(each::multiply(y, gain));
             return y;
         };
     };
@@ -187,24 +172,8 @@ inline OpCase sparsify_case(uint32_t width, uint32_t rows, float deviations, flo
         const Weight x = f.input(width), more = f.vector(std::vector<float>(width, apart));
         return [=](PlanBuilder& p) {
             const Slot y = p.embed(x);
-            if (apart != 0.0f) p.append(AddBias{y, more});
+            if (apart != 0.0f) p.append(each::add_bias(y, more));
             p.append(Sparsify{y, deviations});
-            return y;
-        };
-    };
-    return c;
-}
-
-inline OpCase xielu_case(uint32_t width, uint32_t rows, float limit) {
-    OpCase c;
-    c.name = fmt::format("xielu {} limit {} rows {}", width, limit, rows);
-    c.rows = rows;
-    c.declare = [=](Fixture& f) -> OpCase::Build {
-        const Weight x = f.input(width);
-        return [=](PlanBuilder& p) {
-            const Slot y = p.embed(x);
-            p.append(Scale{y, 0.3f});
-            p.append(Xielu{y, 0.8f, 1.3f, 0.5f, limit});
             return y;
         };
     };
@@ -301,17 +270,10 @@ inline void add_latent_cases(std::vector<OpCase>& cases) {
         cases.push_back(head_linear_case(*find_format("F32"), 5, 37, 20, rows));
         cases.push_back(head_linear_case(*find_format("Q8_0"), 4, 128, 96, rows));
         cases.push_back(head_linear_case(*find_format("Q4_K"), 3, 64, 512, rows));
-        cases.push_back(apply_case(Function::silu, rows));
-        cases.push_back(apply_case(Function::squared_relu, rows));
-        cases.push_back(apply_case(Function::gelu_tanh, rows));
-        cases.push_back(apply_case(Function::sigmoid, rows));
-        cases.push_back(apply_case(Function::signed_root, rows));
         cases.push_back(center_case(1, 77, rows));
         cases.push_back(sparsify_case(77, rows, 0.3f));
         cases.push_back(sparsify_case(8192, rows, 1.6448534f));
         cases.push_back(sparsify_case(300, rows, 0.0f, 20.0f));
-        cases.push_back(xielu_case(77, rows, -1e-6f));
-        cases.push_back(xielu_case(300, rows, -0.5f));
         cases.push_back(position_case(77, 40, rows, 0));
         cases.push_back(position_case(48, 20, rows, 9));
         cases.push_back(position_case(48, 90, rows + 2, 7, 3));

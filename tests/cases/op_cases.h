@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cases/block_cases.h"
+#include "cases/each_cases.h"
 #include "cases/entry_cases.h"
 #include "cases/expert_cases.h"
 #include "cases/latent_cases.h"
@@ -66,7 +67,7 @@ inline OpCase group_case(const Format& first, const Format& second, uint32_t row
         return [=](PlanBuilder& p) {
             const auto parts = p.group(p.embed(x), {{{a}, {b, bias}, {v}}}, {gain, 1e-6f});
             // Compared in one slot: the second part's columns are those of a mixed format.
-            p.append(Add{parts[2], parts[1]});
+            p.append(each::add(parts[1], parts[2], 1.0f));
             return parts[1];
         };
     };
@@ -162,8 +163,8 @@ inline OpCase mixed_group_case(const Format& first, const Format& last, uint32_t
                      v = f.matrix(last, 48, cols);
         return [=](PlanBuilder& p) {
             const auto parts = p.group(p.embed(x), {{{a}, {b}, {v, bias}}}, {gain, 1e-6f});
-            p.append(Add{parts[0], parts[2]});
-            p.append(Add{parts[1], parts[2]});
+            p.append(each::add(parts[2], parts[0], 1.0f));
+            p.append(each::add(parts[2], parts[1], 1.0f));
             return parts[2];
         };
     };
@@ -191,8 +192,8 @@ inline OpCase layer_case(const Format& format, uint32_t rows, const Format* othe
             const Slot h = p.gated(x, gate, up, Act::silu, {gain, 1e-5f});
             p.append(Linear{h, down, x, {}, bias, true});
             const auto parts = p.group(x, {{{q}, {k}, {v}}}, {next_gain, 1e-5f});
-            p.append(Add{parts[0], parts[1]});
-            p.append(Add{parts[2], parts[1]});
+            p.append(each::add(parts[1], parts[0], 1.0f));
+            p.append(each::add(parts[1], parts[2], 1.0f));
             return parts[1];
         };
     };
@@ -209,7 +210,7 @@ inline OpCase mixed_pair_case(const Format& first, const Format& last, uint32_t 
         const Weight a = f.matrix(first, 48, 512), b = f.matrix(last, 48, 512);
         return [=](PlanBuilder& p) {
             const auto parts = p.group(p.embed(x), {a}, {b, bias}, {gain, 1e-6f});
-            p.append(Add{parts[0], parts[1]});
+            p.append(each::add(parts[1], parts[0], 1.0f));
             return parts[1];
         };
     };
@@ -233,7 +234,7 @@ inline OpCase pairs_case(const Format& format, const Format& other, uint32_t row
             p.append(Linear{p.embed(h0), down, x, {}, {}, true});
             const auto wide = p.group(x, {a}, {b, bias}, {gain, 1e-5f});
             const auto narrow = p.group(x, {steps}, {decays}, {gain, 1e-5f});
-            p.append(Add{narrow[0], narrow[1]});
+            p.append(each::add(narrow[1], narrow[0], 1.0f));
             return side_by_side(p, {wide[0], wide[1], narrow[1]});
         };
     };
@@ -335,7 +336,7 @@ inline OpCase residual_case(uint32_t rows, uint32_t width, float softcap) {
             const Slot x = p.embed(a), y = p.embed(b);
             p.add(x, y, 0.22f);
             p.add(x, y, 1.0f, {gain, 1e-6f});
-            p.append(Scale{x, 3.0f, softcap});
+            p.append(softcap > 0.0f ? each::softcap(x, 3.0f, softcap) : each::scale(x, 3.0f));
             return x;
         };
     };
@@ -527,6 +528,7 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
     }
     add_paged_cases(cases);
     add_recurrent_cases(cases);
+    add_each_cases(cases);
     add_latent_cases(cases);
     add_block_cases(cases);
     add_entry_cases(cases);

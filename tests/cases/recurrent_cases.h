@@ -117,22 +117,6 @@ inline OpCase gate_case(uint32_t heads, uint32_t head_dim, bool by_heads, GateOf
     return c;
 }
 
-// Limits that most elements meet.
-inline OpCase clamp_case(uint32_t width, uint32_t rows) {
-    OpCase c;
-    c.name = fmt::format("clamp {} rows {}", width, rows);
-    c.rows = rows;
-    c.declare = [=](Fixture& f) -> OpCase::Build {
-        const Weight x = f.input(width);
-        return [=](PlanBuilder& p) {
-            const Slot y = p.embed(x, 4.0f);
-            p.append(Clamp{y, -1.5f, 0.75f});
-            return y;
-        };
-    };
-    return c;
-}
-
 // A norm of heads, alone or with the gate that multiplies it behind a delta rule.
 inline OpCase norm_case(uint32_t heads, uint32_t width, std::optional<Act> act, uint32_t rows,
                         bool in_place = true, bool gain = true) {
@@ -264,7 +248,6 @@ inline void add_recurrent_cases(std::vector<OpCase>& cases) {
             cases.push_back(gated_convolution_case(taps, 300, rows, 9, false));
         for (const GateOf act : {GateOf::sigmoid, GateOf::softplus, GateOf::itself})
             for (const bool by_heads : {true, false}) cases.push_back(gate_case(3, 23, by_heads, act, rows));
-        cases.push_back(clamp_case(77, rows));
         for (const uint32_t taps : {2u, 3u, 4u}) {
             cases.push_back(biased_convolution_case(taps, 1, 150, rows, 9, taps != 3));
             cases.push_back(biased_convolution_case(taps, 3, 150, rows, 0, taps != 3));

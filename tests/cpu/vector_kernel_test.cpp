@@ -1,5 +1,6 @@
 // The vector kernels of every level against scalar code in doubles.
-#include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/kernels/each.h"
+#include "plan/ops/each.h"
 #include "support/guarded.h"
 
 #include <doctest/doctest.h>
@@ -200,6 +201,31 @@ TEST_CASE("rope: both pairings, any count of pairs, the rest of the head untouch
                     }
                     for (size_t i = 2 * pairs; i < head.size(); ++i) CHECK(head[i] == before[i]);
                     CHECK(head.intact());
+                }
+            }
+}
+
+TEST_CASE("each: every element-wise op gives an element what it has alone, at every level, NaN included") {
+    std::mt19937 random(5);
+    constexpr float kValues[] = {-1.5f, 0.75f, 0.5f, -0.5f};
+    for (const Isa isa : levels())
+        for (size_t row = 0; row < each_rows().size(); ++row)
+            for (const size_t n : {1u, 3u, 8u, 16u, 31u, 257u}) {
+                INFO(std::string(isa_name(isa)), " ", std::string(each_rows()[row].name), " n ", n);
+                Guarded<float> x(n), z(n), column(n), y(n), before(n);
+                for (Guarded<float>* one : {&x, &z, &column, &before}) fill(*one, random);
+                before[n / 2] = x[n / 2] = kNan;
+                std::copy(before.begin(), before.end(), y.begin());
+                const EachLoop loop = each_loops(isa)[row];
+                loop({y.data(), x.data(), z.data(), column.data(), kValues, n});
+                CHECK(y.intact());
+                for (size_t i = 0; i < n; ++i) {
+                    Guarded<float> alone(1);
+                    alone[0] = before[i];
+                    loop({alone.data(), &x[i], &z[i], &column[i], kValues, 1});
+                    CHECK(alone.intact());
+                    CHECK(std::memcmp(&y[i], &alone[0], sizeof(float)) == 0);
+                    CHECK(std::isnan(y[i]) == (i == n / 2));
                 }
             }
 }

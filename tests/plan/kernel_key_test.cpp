@@ -170,9 +170,10 @@ TEST_CASE("kernel key: routers, activations, softcaps and ropes that are other k
     differ(gated, with<Gated>(gated, [](Gated& g) { g.act = Act::gelu_tanh; }));
     differ(gated, with<Gated>(gated, [&](Gated& g) { g.norm = {o.gain, 1e-5f}; }));
     differ(gated, with<Gated>(gated, [&](Gated& g) { g.up = o.halfs; }));
-    differ(ActMul{o.x, o.z, o.y, Act::silu}, ActMul{o.x, o.z, o.y, Act::swiglu_clamped});
-    differ(Scale{o.y, 2.0f, 0.0f}, Scale{o.y, 2.0f, 30.0f});
-    differ(Scale{o.y, 1.0f, 30.0f}, Scale{o.y, 2.0f, 30.0f});
+    differ(each::silu_times(o.y, o.x, o.z), each::swiglu_clamped(o.y, o.x, o.z));
+    differ(each::silu_times(o.y, o.x, o.z), each::silu_times(o.x, o.x, o.z));
+    differ(each::scale(o.y, 2.0f), each::softcap(o.y, 2.0f, 30.0f));
+    differ(each::softcap(o.y, 1.0f, 30.0f), each::softcap(o.y, 2.0f, 30.0f));
     const Attention attention = o.attention();
     differ(attention, with<Attention>(attention, [](Attention& a) { a.softcap = 50.0f; }));
     differ(attention, with<Attention>(attention, [](Attention& a) { a.window = 8; }));
@@ -184,14 +185,30 @@ TEST_CASE("kernel key: routers, activations, softcaps and ropes that are other k
     differ(Rope{o.x, 2, 32, o.near_pairs}, Rope{o.x, 2, 32, o.half_split});
     // In place, or from one slot to another.
     differ(RmsNorm{o.x, {o.gain, 1e-5f}, 64, o.x}, RmsNorm{o.x, {o.gain, 1e-5f}, 64, o.y});
-    differ(Add{o.x, o.y}, Add{o.ids, o.scales});
+    differ(each::add(o.y, o.x, 1.0f), each::add(o.scales, o.ids, 1.0f));
+}
+
+TEST_CASE("kernel key: each element-wise op has another key, and one that begins with its name") {
+    const Ops o;
+    std::set<std::string> keys;
+    for (size_t i = 0; i < each_rows().size(); ++i) {
+        const EachFacts& row = each_rows()[i];
+        const bool pair = row.operands == Operands::pair;
+        Each op{EachRow(i), o.y};
+        if (pair || row.operands == Operands::rows) op.x = o.x;
+        if (pair) op.z = o.z;
+        if (row.operands == Operands::column) op.column = o.gain;
+        CHECK(o.key(op).starts_with(std::string(row.name) + " "));
+        keys.insert(o.key(op));
+    }
+    CHECK(keys.size() == each_rows().size());
 }
 
 TEST_CASE("kernel key: names of slots, weights and caches, and factors, are the same kernel") {
     const Ops o;
     CHECK(o.key(Gated{o.x, o.w, o.other, o.y, Act::silu, {o.gain, 1e-5f}}) ==
           o.key(Gated{o.y, o.other, o.third, o.z, Act::silu, {o.other_gain, 1e-6f}}));
-    CHECK(o.key(Add{o.x, o.y, 0.5f}) == o.key(Add{o.z, o.x, 0.25f}));
+    CHECK(o.key(each::add(o.y, o.x, 0.5f)) == o.key(each::add(o.x, o.z, 0.25f)));
     const Attention attention = o.attention();
     CHECK(o.key(attention) ==
           o.key(with<Attention>(attention, [&](Attention& a) { a.cache = o.same_cache; })));

@@ -56,7 +56,7 @@ TEST_CASE("plan: two steps that only read the same slot need no barrier, a reade
     const Slot x = p.embed({0});
     const Slot a = p.linear(x, {1});
     const Slot b = p.linear(x, {2});
-    p.append(Add{a, b});
+    p.append(each::add(b, a, 1.0f));
     p.output(b);
     const Plan plan = std::move(std::move(p).finish()).value();
     CHECK_FALSE(plan.steps[0].barrier);
@@ -148,7 +148,7 @@ TEST_CASE("plan: q and k hold nothing behind an attention with rope and store: t
         const std::array<Slot, 3> qkv = {p.embed({0}), p.embed({1}), p.embed({1})};
         const Slot y = p.attend(p.cache(2, 8), qkv, {4, 2, 8}, rope, 1.0f);
         if (again) p.append(Embed{{0}, qkv[0]});
-        p.append(Add{qkv[0], y});
+        p.append(each::add(y, qkv[0], 1.0f));
         p.output(y);
         const Result<Plan> plan = std::move(p).finish();
         CHECK(plan.ok() == again);
@@ -223,12 +223,12 @@ TEST_CASE("plan: what runs beside or behind an op in one dispatch peels off it i
     const Slot x = p.embed({0}), y = p.embed({0}), gate = p.embed({0}), ids = p.slot(2), scales = p.slot(2);
     const Norm norm{{2}, 1e-5f};
     CHECK(core_ops(Linear{x, {1}, y, norm, {2}, false, Function::gelu_tanh}, p) ==
-          Names{"rms_norm", "linear", "add_bias", "apply"});
+          Names{"rms_norm", "linear", "add_bias", "gelu"});
     CHECK_FALSE(check(Linear{x, {1}, y, {}, {}, true, Function::silu}, p.plan()).ok());
     const ExpertLinear expert{x, {4}, ids, p.slot(16), 2, false, {}, {}, Function::squared_relu};
-    CHECK(core_ops(expert, p) == Names{"expert_linear", "apply"});
+    CHECK(core_ops(expert, p) == Names{"expert_linear", "squared_relu"});
     Convolve convolve{x, {3}, y, p.state(16), 3, true, {}, {}, 1, {2}};
-    CHECK(core_ops(convolve, p) == Names{"convolve", "add_bias", "apply"});
+    CHECK(core_ops(convolve, p) == Names{"convolve", "add_bias", "silu"});
     convolve.behind = gate;
     CHECK_FALSE(check(convolve, p.plan()).ok());
     Route route{x, {1}, ids, scales, 2};
@@ -241,7 +241,7 @@ TEST_CASE("plan: what runs beside or behind an op in one dispatch peels off it i
     RmsNorm of_gated{x, norm, 4, y, gate};
     CHECK(of_gated.gain_of_row(p.plan()));
     of_gated.gates_x = true;
-    CHECK(core_ops(of_gated, p) == Names{"act_mul", "rms_norm", "multiply"});
+    CHECK(core_ops(of_gated, p) == Names{"silu_times", "rms_norm", "multiply"});
     of_gated.gate = {};
     CHECK_FALSE(check(of_gated, p.plan()).ok());
     CHECK(core_ops(NormedSum{x, gate, norm, norm, norm, y, 0.5f}, p) ==
@@ -273,13 +273,35 @@ TEST_CASE("plan: a gated norm decomposes into norm and gate, and wants a gate as
         CHECK(op_text(norm, p.plan()) == "rms_norm 4");
         CHECK_FALSE(decompose(norm, p));
         CHECK(access(norm).reads == std::vector<Slot>{x});
-        CHECK(std::get<ActMul>(product).gate == gate);
-        CHECK(std::get<ActMul>(product).up == to);
-        CHECK(std::get<ActMul>(product).y == to);
-        CHECK(std::get<ActMul>(product).act == Act::gelu_tanh);
+        CHECK(std::get<Each>(product).row == EachRow::gelu_times);
+        CHECK(std::get<Each>(product).x == gate);
+        CHECK(std::get<Each>(product).z == to);
+        CHECK(std::get<Each>(product).y == to);
     }
     CHECK_FALSE(check(RmsNorm{x, {{2}, 1e-5f}, 4, y, wide}, p.plan()).ok());
     CHECK_FALSE(check(RmsNorm{x, {{2}, 1e-5f}, 4, y, y}, p.plan()).ok());
+}
+
+TEST_CASE("plan: an element-wise op has the operands of its row, and values that hold for it") {
+    PlanBuilder p({matrix(10, 8), vector(8), vector(4)}, kPlanSizing, 4, 1);
+    const Slot x = p.embed({0}), y = p.embed({0}), narrow = p.slot(4);
+    for (const Each& op : {each::add(y, x, 0.5f), each::multiply(y, {1}), each::clamp(y, -1.0f, 1.0f),
+                           each::gelu_times(y, x, y), each::xielu(y, 1.0f, 1.0f, 1.0f, 0.0f)})
+        CHECK(check(op, p.plan()).ok());
+    CHECK(op_name(each::add(y, x, 0.5f)) == "add");
+    CHECK(op_text(each::softcap(y, 1.0f, 30.0f), p.plan()) == "softcap 8");
+    CHECK(access(Op(each::add(y, x, 0.5f))).reads == std::vector<Slot>{x, y});
+    CHECK(access(Op(each::silu_times(y, x, y))).reads == std::vector<Slot>{x, y});
+    CHECK(access(Op(each::silu_times(y, x, x))).reads == std::vector<Slot>{x, x});
+    CHECK(access(Op(each::silu(y))).reads == std::vector<Slot>{y});
+    const auto refused = [&](const Each& op) { return check(op, p.plan()).error().message; };
+    CHECK(refused(each::clamp(y, 1.0f, -1.0f)) == "clamp: its values must have low <= high");
+    CHECK(refused(each::scale(y, 0.0f)) == "scale: its values must have factor != 0.0f");
+    CHECK(refused(each::add(y, narrow, 1.0f)) == "add: x is 4 wide, 8 expected");
+    CHECK(refused(each::add(y, {}, 1.0f)) == "add: x is missing");
+    CHECK(refused(each::multiply(y, {})) == "multiply: a vector is missing, or is too many");
+    CHECK(refused(each::multiply(y, {2})) == "multiply: column v has 4 elements, 8 expected");
+    CHECK(refused({EachRow::silu, y, x}) == "silu: a slot is too many");
 }
 
 TEST_CASE("plan: a norm that is scaled or added decomposes, and does neither with a gate") {
@@ -294,15 +316,17 @@ TEST_CASE("plan: a norm that is scaled or added decomposes, and does neither wit
     size_t before = p.plan().steps.size();
     REQUIRE(decompose(added, p));
     REQUIRE(p.plan().steps.size() == before + 2);
-    const auto& add = std::get<Add>(p.plan().steps[before + 1].op);
+    const auto& add = std::get<Each>(p.plan().steps[before + 1].op);
+    CHECK(add.row == EachRow::add);
     CHECK(add.x == std::get<RmsNorm>(p.plan().steps[before].op).y);
     CHECK(add.x != y);
     CHECK(add.y == y);
-    CHECK(add.scale == 0.5f);
+    CHECK(add.values[0] == 0.5f);
     before = p.plan().steps.size();
     REQUIRE(decompose(scaled, p));
     CHECK(std::get<RmsNorm>(p.plan().steps[before].op).y == y);
-    CHECK(std::get<Scale>(p.plan().steps[before + 1].op).scale == 0.5f);
+    CHECK(std::get<Each>(p.plan().steps[before + 1].op).row == EachRow::scale);
+    CHECK(std::get<Each>(p.plan().steps[before + 1].op).values[0] == 0.5f);
     CHECK_FALSE(check(RmsNorm{x, {{1}, 1e-5f}, 8, y, p.embed({0}), Act::silu, 0.5f}, p.plan()).ok());
     // A norm and an addition behind it become one op.
     before = p.plan().steps.size();

@@ -43,8 +43,8 @@ TEST_CASE("waits: branches run side by side, and what they share is waited for")
     const Slot a = p.slot(8), b = p.slot(8);
     for (const Slot branch : {a, b}) {
         p.append(RmsNorm{x, {}, 8, branch});
-        p.append(Scale{branch, 2.0f});
-        p.append(Scale{branch, 3.0f});
+        p.append(each::scale(branch, 2.0f));
+        p.append(each::scale(branch, 3.0f));
     }
     p.add(x, a);
     p.add(x, b);
@@ -86,7 +86,7 @@ TEST_CASE("waits: random plans keep the order of what depends on each other, lay
             if (random() % 8 == 0) p.next_layer();
             switch (random() % 3) {
                 case 0:
-                    p.append(Scale{any(), 0.5f});
+                    p.append(each::scale(any(), 0.5f));
                     break;
                 case 1:
                     p.append(RmsNorm{any(), {}, 8, any()});

@@ -125,7 +125,7 @@ TEST_CASE("vulkan: more work-groups than the device takes are an error, unless t
     vulkan::Recorder recorder(backend->opened(), backend->pipelines());
     const uint32_t* most = backend->opened().report().limits.maxComputeWorkGroupCount;
     const auto record = [&](vulkan::Groups groups) {
-        return recorder.dispatch({"add", 3, 1, {128}}, {any, any, any}, vulkan::args::ElementArgs{}, groups);
+        return recorder.dispatch({"add", 3, 1, {128}}, {any, any, any}, vulkan::args::EachArgs{}, groups);
     };
     const uint64_t too_many = uint64_t(most[0]) + 1;
     for (const vulkan::Groups groups : {vulkan::Groups{too_many}, vulkan::Groups{1, uint64_t(most[1]) + 1},
@@ -229,7 +229,7 @@ TEST_CASE("vulkan: attend does rope and store of one row in the dispatch of atte
                 if (!keys_read) return p.attend(cache, {queries, keys, values}, s, rope, 0.125f);
                 p.rope_store(cache, queries, keys, values, s, rope);
                 const Slot y = p.attention(cache, queries, s, 0.125f);
-                p.append(Add{y, keys});
+                p.append(each::add(keys, y, 1.0f));
                 return y;
             };
         };

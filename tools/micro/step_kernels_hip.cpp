@@ -101,7 +101,7 @@ std::span<const CodeObject> all_objects() {
                 if (const WeightLayout* layout = weight_layout(*format))
                     all.push_back({target, layout->name, std::as_bytes(std::span(kFrame))});
             for (const std::string_view other :
-                 {"vector", "recurrent", "peak", "ranks", "cache_f32", "cache_f16", "cache_q8_0"})
+                 {"vector", "each", "recurrent", "peak", "ranks", "cache_f32", "cache_f16", "cache_q8_0"})
                 all.push_back({target, other, std::as_bytes(std::span(kFrame))});
         }
         return all;

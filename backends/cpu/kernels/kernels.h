@@ -142,7 +142,6 @@ struct VectorKernels {
     void (*act_mul)(Act act, const float* gate, const float* up, size_t n, float* y);
     void (*add)(float* y, const float* x, size_t n);                  // y += x
     void (*add_scaled)(float* y, const float* x, float s, size_t n);  // y += s * x
-    void (*scale)(float* y, float s, float softcap, size_t n);        // y = s * y, capped where softcap > 0
     // Rotates the first 2 * pairs elements of a head: pair i is (2i, 2i+1), or (i, i + pairs) when
     // half_split.
     void (*rope)(float* head, const float* cosines, const float* sines, size_t pairs, bool half_split);

@@ -97,14 +97,6 @@ inline void add_scaled(float* y, const float* x, float s, size_t n) {
     map(y, x, n, y, [factor](Vec a, Vec b) { return Vec::fma(b, factor, a); });
 }
 
-inline void scale(float* y, float s, float softcap, size_t n) {
-    const Vec factor = Vec::set1(s), cap = Vec::set1(softcap);
-    if (softcap > 0.0f)
-        map(y, y, n, y, [=](Vec a, Vec) { return cap * tanh(a * factor / cap); });
-    else
-        map(y, y, n, y, [=](Vec a, Vec) { return a * factor; });
-}
-
 inline void rotate(float& a, float& b, float cosine, float sine) {
     const float x = a;
     a = x * cosine - b * sine;

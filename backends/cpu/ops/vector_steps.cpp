@@ -1,5 +1,6 @@
-// Embed, Input, Lookup, RmsNorm, Center, Sparsify, AddBias, AddPosition, Multiply, AddExpertBias,
-// ScaleByExpert, Add, Scale, Clamp, Apply, Xielu, ActMul, SelectRows: work per row or per element.
+// Embed, Input, Lookup, RmsNorm, Center, Sparsify, AddPosition, AddExpertBias, ScaleByExpert, Each,
+// SelectRows: work per row or per element.
+#include "backends/cpu/kernels/each.h"
 #include "backends/cpu/runtime/executable.h"
 
 #include <algorithm>
@@ -128,46 +129,16 @@ void add_expert_bias(const RunView& view, const Worker& worker, const AddExpertB
     }
 }
 
-void multiply(const RunView& view, const Worker& worker, const Multiply& op) {
-    const uint64_t width = view.width(op.y);
-    const float* factor = view.vector(op.factor);
-    const auto mine = worker.share(view.rows_of(op.y));
-    for (uint64_t t = mine.begin; t < mine.end; ++t)
-        for (uint64_t i = 0; i < width; ++i) view.floats(op.y)[t * width + i] *= factor[i];
-}
-
-// The activation of a gated block whose other product is one.
-void gelu(const RunView& view, float* y, uint64_t n) {
-    static const std::vector<float> ones(1024, 1.0f);
-    for (uint64_t i = 0; i < n; i += ones.size()) {
-        const uint64_t some = std::min<uint64_t>(ones.size(), n - i);
-        vector_kernels(view.isa).act_mul(Act::gelu_tanh, y + i, ones.data(), some, y + i);
-    }
-}
-
-// The comparison lets NaN through.
-float signed_root(float x) {
-    const float size = std::fabs(x), root = std::sqrt(size < 1e-6f ? 1e-6f : size);
-    return x == 0.0f ? 0.0f : std::copysign(root, x);
-}
-
-void apply(const RunView& view, const Worker& worker, const Apply& op) {
-    const auto mine = worker.share(uint64_t(view.rows_of(op.y)) * view.width(op.y));
-    if (op.function == Function::gelu_tanh) {
-        gelu(view, view.floats(op.y) + mine.begin, mine.end - mine.begin);
-        return;
-    }
-    for (uint64_t i = mine.begin; i < mine.end; ++i) {
-        float& y = view.floats(op.y)[i];
-        if (op.function == Function::silu)
-            y /= 1.0f + std::exp(-y);
-        else if (op.function == Function::sigmoid)
-            y = 1.0f / (1.0f + std::exp(-y));
-        else if (op.function == Function::signed_root)
-            y = signed_root(y);
-        else
-            y = y < 0.0f ? 0.0f : y * y;
-    }
+// Rows where a vector is common to all, else elements of all rows at once.
+void each(const RunView& view, const Worker& worker, const Each& op) {
+    const uint64_t width = view.width(op.y), all = uint64_t(view.rows_of(op.y)) * width;
+    const uint64_t one = op.column ? width : 1;
+    const auto mine = worker.share(all / one);
+    const uint64_t end = mine.end * one, some = op.column ? width : end - mine.begin;
+    for (uint64_t i = mine.begin * one; i < end; i += some)
+        each_loops(view.isa)[size_t(op.row)]({view.floats(op.y) + i, op.x ? view.floats(op.x) + i : nullptr,
+                                              op.z ? view.floats(op.z) + i : nullptr, view.vector(op.column),
+                                              op.values.data(), some});
 }
 
 void add_position(const RunView& view, const Worker& worker, const AddPosition& op) {
@@ -178,23 +149,6 @@ void add_position(const RunView& view, const Worker& worker, const AddPosition& 
         const uint64_t position = std::min<uint64_t>(view.params.rows[t].position, last);
         vector_kernels(view.isa).add(view.floats(op.y) + t * width, view.vector(op.table) + position * width,
                                      width);
-    }
-}
-
-// e^x - 1 - x; near 0 by its series, which loses nothing there.
-float exponential_tail(float x) {
-    if (x < -0.25f) return std::exp(x) - 1.0f - x;
-    const float inner = 1.0f / 120 + x * (1.0f / 720 + x * (1.0f / 5040));
-    return x * x * (0.5f + x * (1.0f / 6 + x * (1.0f / 24 + x * inner)));
-}
-
-void xielu(const RunView& view, const Worker& worker, const Xielu& op) {
-    const auto mine = worker.share(uint64_t(view.rows_of(op.y)) * view.width(op.y));
-    for (uint64_t i = mine.begin; i < mine.end; ++i) {
-        float& y = view.floats(op.y)[i];
-        const float low = y < op.limit ? y : op.limit;
-        const float bent = y > 0.0f ? op.positive * y * y : op.negative * (exponential_tail(low) + (low - y));
-        y = bent + op.linear * y;
     }
 }
 
@@ -224,54 +178,14 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
         return simple([o = *o](const RunView& v, const Worker& w) { center(v, w, o); });
     if (const auto* o = std::get_if<SelectRows>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { select_rows(v, w, o); });
-    if (const auto* o = std::get_if<AddBias>(&op))
-        return simple([o = *o](const RunView& v, const Worker& w) {
-            const size_t width = v.width(o.y);
-            const auto mine = w.share(v.rows_of(o.y));
-            for (uint64_t t = mine.begin; t < mine.end; ++t)
-                vector_kernels(v.isa).add(v.floats(o.y) + t * width, v.vector(o.bias), width);
-        });
-    if (const auto* o = std::get_if<Multiply>(&op))
-        return simple([o = *o](const RunView& v, const Worker& w) { multiply(v, w, o); });
-    if (const auto* o = std::get_if<Apply>(&op))
-        return simple([o = *o](const RunView& v, const Worker& w) { apply(v, w, o); });
     if (const auto* o = std::get_if<AddPosition>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { add_position(v, w, o); });
-    if (const auto* o = std::get_if<Xielu>(&op))
-        return simple([o = *o](const RunView& v, const Worker& w) { xielu(v, w, o); });
     if (const auto* o = std::get_if<ScaleByExpert>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { scale_by_expert(v, w, o); });
     if (const auto* o = std::get_if<AddExpertBias>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { add_expert_bias(v, w, o); });
-    if (const auto* o = std::get_if<Add>(&op))
-        return simple([o = *o](const RunView& v, const Worker& w) {
-            const auto mine = w.share(uint64_t(v.rows_of(o.y)) * v.width(o.y));
-            float* y = v.floats(o.y) + mine.begin;
-            const float* x = v.floats(o.x) + mine.begin;
-            const VectorKernels& kernels = vector_kernels(v.isa);
-            if (o.scale == 1.0f)
-                kernels.add(y, x, mine.end - mine.begin);
-            else
-                kernels.add_scaled(y, x, o.scale, mine.end - mine.begin);
-        });
-    if (const auto* o = std::get_if<Scale>(&op))
-        return simple([o = *o](const RunView& v, const Worker& w) {
-            const auto mine = w.share(uint64_t(v.rows_of(o.y)) * v.width(o.y));
-            vector_kernels(v.isa).scale(v.floats(o.y) + mine.begin, o.scale, o.softcap,
-                                        mine.end - mine.begin);
-        });
-    if (const auto* o = std::get_if<Clamp>(&op))
-        return simple([o = *o](const RunView& v, const Worker& w) {
-            const auto mine = w.share(uint64_t(v.rows_of(o.y)) * v.width(o.y));
-            float* y = v.floats(o.y);
-            for (uint64_t i = mine.begin; i < mine.end; ++i) y[i] = std::clamp(y[i], o.low, o.high);
-        });
-    if (const auto* o = std::get_if<ActMul>(&op))
-        return simple([o = *o](const RunView& v, const Worker& w) {
-            const auto mine = w.share(uint64_t(v.rows_of(o.y)) * v.width(o.y));
-            vector_kernels(v.isa).act_mul(o.act, v.floats(o.gate) + mine.begin, v.floats(o.up) + mine.begin,
-                                          mine.end - mine.begin, v.floats(o.y) + mine.begin);
-        });
+    if (const auto* o = std::get_if<Each>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) { each(v, w, o); });
     return nullptr;
 }
 

@@ -136,16 +136,22 @@ struct NormedSumArgs {
     float scale;
 };
 
-struct ElementArgs {
+struct CopyArgs {
     const Step* step;
     const float* x;
+    float* y;
+    uint32_t width;
+    uint32_t of_outputs;
+};
+
+struct EachArgs {
+    const Step* step;
+    const float* x;  // or the column
     const float* z;
     float* y;
     uint32_t width;
     uint32_t of_outputs;
-    uint32_t act;
-    float scale;
-    float softcap;
+    float values[4];
 };
 
 struct PositionArgs {
@@ -155,14 +161,6 @@ struct PositionArgs {
     float* y;
     uint32_t width;
     uint32_t last;  // row of the table
-};
-
-struct XieluArgs {
-    const Step* step;
-    float* y;
-    uint32_t width;
-    uint32_t of_outputs;
-    float positive, negative, linear, limit;
 };
 
 struct CopyPartsArgs {

@@ -129,20 +129,6 @@ RL_EARLY_KERNEL(kDotThreads, 2, prepare_few, PrepareArgs) {
 }
 #endif
 
-// y += scale * x.
-RL_KERNEL(128, add, ElementArgs) {
-    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
-                 [&](size_t i) { args.y[i] = fused(args.scale, args.x[i], args.y[i]); });
-}
-
-// y = scale * y, then with a softcap c > 0: c * tanh(y / c).
-RL_KERNEL(128, scale, ElementArgs) {
-    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width, [&](size_t i) {
-        const float x = args.y[i] * args.scale;
-        args.y[i] = args.softcap > 0.0f ? capped(x, args.softcap) : x;
-    });
-}
-
 // y[t][place] += bias[expert], or, weighted, y[t] += the sum over places of scale * bias[expert]. An id that
 // is no expert counts as expert 0.
 RL_KERNEL(128, add_expert_bias, ExpertBiasArgs) {
@@ -161,30 +147,12 @@ RL_KERNEL(128, add_expert_bias, ExpertBiasArgs) {
     });
 }
 
-// y[t] += bias.
-RL_KERNEL(128, add_bias, ElementArgs) {
-    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
-                 [&](size_t i) { args.y[i] += args.x[i % args.width]; });
-}
-
 // y[t] += the table's row at the token's position.
 RL_KERNEL(128, add_position, PositionArgs) {
     each_element(size_t(args.step->rows) * args.width, [&](size_t i) {
         const uint32_t row = uint32_t(i / args.width);
         const uint32_t position = args.places ? args.places[row].position : args.step->position + row;
         args.y[i] += args.table[size_t(lesser(position, args.last)) * args.width + i % args.width];
-    });
-}
-
-// As Xielu of plan/ops/rows.h has it; e^x - 1 - x near 0 by its series, which loses nothing there.
-RL_KERNEL(128, xielu, XieluArgs) {
-    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width, [&](size_t i) {
-        const float y = args.y[i], x = y < args.limit ? y : args.limit;
-        const float inner = 1.0f / 120 + x * (1.0f / 720 + x * (1.0f / 5040));
-        const float series = x * x * (0.5f + x * (1.0f / 6 + x * (1.0f / 24 + x * inner)));
-        const float tail = x < -0.25f ? exp_of(x) - 1.0f - x : series;
-        const float bent = y > 0.0f ? args.positive * y * y : args.negative * (tail + (x - y));
-        args.y[i] = bent + args.linear * y;
     });
 }
 
@@ -300,51 +268,6 @@ RL_KERNEL(128, stream_dot, StreamArgs) {
     }
 }
 
-// y[t] *= factor, element by element.
-RL_KERNEL(128, multiply, ElementArgs) {
-    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
-                 [&](size_t i) { args.y[i] *= args.x[i % args.width]; });
-}
-
-RL_KERNEL(128, silu, ElementArgs) {
-    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
-                 [&](size_t i) { args.y[i] /= 1.0f + exp_of(-args.y[i]); });
-}
-
-RL_KERNEL(128, gelu, ElementArgs) {
-    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
-                 [&](size_t i) { args.y[i] = act_times(1, args.y[i], 1.0f); });
-}
-
-RL_KERNEL(128, sigmoid, ElementArgs) {
-    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
-                 [&](size_t i) { args.y[i] = 1.0f / (1.0f + exp_of(-args.y[i])); });
-}
-
-// sign(y) * sqrt(max(|y|, 1e-6)). The comparison lets NaN through.
-RL_KERNEL(128, signed_root, ElementArgs) {
-    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width, [&](size_t i) {
-        const float y = args.y[i], size = __builtin_fabsf(y), root = root_of(size < 1e-6f ? 1e-6f : size);
-        args.y[i] = y == 0.0f ? 0.0f : __builtin_copysignf(root, y);
-    });
-}
-
-// The square of max(y, 0). The comparison lets NaN through.
-RL_KERNEL(128, squared_relu, ElementArgs) {
-    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width, [&](size_t i) {
-        const float x = args.y[i] < 0.0f ? 0.0f : args.y[i];
-        args.y[i] = x * x;
-    });
-}
-
-// y, but at least `scale` and at most `softcap`. Comparisons let NaN through.
-RL_KERNEL(128, clamp, ElementArgs) {
-    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width, [&](size_t i) {
-        const float x = args.y[i];
-        args.y[i] = x < args.scale ? args.scale : x > args.softcap ? args.softcap : x;
-    });
-}
-
 // The weight of each chosen expert times its factor. An id that is no expert counts as expert 0.
 RL_KERNEL(128, scale_by_expert, ExpertFactorArgs) {
     each_element(size_t(args.step->rows) * args.used, [&](size_t i) {
@@ -353,20 +276,14 @@ RL_KERNEL(128, scale_by_expert, ExpertFactorArgs) {
     });
 }
 
-// y = act(x) * z; y may be one of them.
-RL_KERNEL(128, act_mul, ElementArgs) {
-    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
-                 [&](size_t i) { args.y[i] = act_times(args.act, args.x[i], args.z[i]); });
-}
-
 // y = x.
-RL_KERNEL(128, copy_rows, ElementArgs) {
+RL_KERNEL(128, copy_rows, CopyArgs) {
     each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
                  [&](size_t i) { args.y[i] = args.x[i]; });
 }
 
 // y = the rows of x whose output is wanted.
-RL_KERNEL(128, select_rows, ElementArgs) {
+RL_KERNEL(128, select_rows, CopyArgs) {
     const args::Step& step = *args.step;
     const auto* words = reinterpret_cast<const uint32_t*>(args.step);
     const size_t from = size_t(step.first_output) * args.width;

@@ -512,12 +512,7 @@ private:
             RL_TRY(way == Path::tiles ? launch_tiles(launcher, module, args, rows)
                                       : launch_vector(launcher, module, args, power_of_two(rows)));
         }
-        float* y = view.slot(op_.y);
-        const args::ElementArgs args = {
-            view.step,         y,    raised, y, view.width(op_.y), view.of_outputs(op_.y),
-            uint32_t(op_.act), 1.0f, 0.0f};
-        return launcher.launch("vector", "act_mul",
-                               striding(blocks_for(uint64_t(args.width) * rows, kThreads)), args);
+        return launch_each(launcher, view, each::row_of(op_.act), view.slot(op_.y), raised, op_.y);
     }
 
     Gated op_;

@@ -63,6 +63,9 @@ std::unique_ptr<Kernel> simple(Write write) {
 
 // The op, into `y` in place of its own.
 Status launch_norm(Launcher& launcher, const View& view, const RmsNorm& op, float* y);
+// y = the row of y, x (or the vector that rows have in common), z and the values.
+Status launch_each(Launcher& launcher, const View& view, EachRow row, const float* x, const float* z, Slot y,
+                   const std::array<float, kMostEachValues>& values = {});
 
 // Of kernels that come once for each type of the cache.
 std::string cache_module(const View& view, Cache cache);

@@ -1,5 +1,5 @@
-// Embed, Input, Lookup, RmsNorm, NormedSum, Center, Sparsify, AddBias, AddPosition, Multiply, Apply, Xielu,
-// Add, Scale, Clamp, ActMul, SelectRows: work per row or per element; and the best outputs.
+// Embed, Input, Lookup, RmsNorm, NormedSum, Center, Sparsify, AddPosition, Each, SelectRows: work per row or
+// per element; and the best outputs.
 #include "steps.h"
 
 namespace redline::hip {
@@ -18,40 +18,22 @@ Status launch_embed(Launcher& launcher, const View& view, const Embed& op) {
     return launcher.launch(module, "embed_" + module, {view.rows, 1, 1, kThreads}, args);
 }
 
-struct Element {
-    const float* x;
-    const float* z;
-    Slot y;
-    Act act = Act::silu;
-    float scale = 1.0f;
-    float softcap = 0.0f;
-};
-
-Status launch_element(Launcher& launcher, const View& view, const char* kernel, const Element& e) {
-    const args::ElementArgs args = {
-        view.step,       e.x,     e.z,      view.slot(e.y), view.width(e.y), view.of_outputs(e.y),
-        uint32_t(e.act), e.scale, e.softcap};
+Status launch_copy(Launcher& launcher, const View& view, const char* kernel, const float* x, Slot y) {
+    const args::CopyArgs args = {view.step, x, view.slot(y), view.width(y), view.of_outputs(y)};
     return launcher.launch("vector", kernel,
-                           striding(blocks_for(uint64_t(args.width) * view.rows_of(e.y), kThreads)), args);
-}
-
-const char* kernel_of(redline::Function function) {
-    switch (function) {
-        case redline::Function::silu:
-            return "silu";
-        case redline::Function::squared_relu:
-            return "squared_relu";
-        case redline::Function::gelu_tanh:
-            return "gelu";
-        case redline::Function::sigmoid:
-            return "sigmoid";
-        case redline::Function::signed_root:
-            return "signed_root";
-    }
-    return "";
+                           striding(blocks_for(uint64_t(args.width) * view.rows_of(y), kThreads)), args);
 }
 
 }  // namespace
+
+Status launch_each(Launcher& launcher, const View& view, EachRow row, const float* x, const float* z, Slot y,
+                   const std::array<float, kMostEachValues>& values) {
+    args::EachArgs args = {view.step, x, z, view.slot(y), view.width(y), view.of_outputs(y)};
+    static_assert(sizeof args.values == sizeof values);
+    std::ranges::copy(values, args.values);
+    return launcher.launch("each", std::string(each_facts(row).name),
+                           striding(blocks_for(uint64_t(args.width) * view.rows_of(y), kThreads)), args);
+}
 
 Status launch_norm(Launcher& launcher, const View& view, const RmsNorm& op, float* y) {
     const uint32_t groups = view.width(op.x) / op.width;
@@ -93,13 +75,11 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         return simple([o = *o](Launcher& l, const View& v) { return launch_embed(l, v, o); });
     }
     if (const auto* o = std::get_if<Input>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            return launch_element(l, v, "copy_rows", {v.input, nullptr, o.y});
-        });
+        return simple(
+            [o = *o](Launcher& l, const View& v) { return launch_copy(l, v, "copy_rows", v.input, o.y); });
     if (const auto* o = std::get_if<Lookup>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            return launch_element(l, v, "copy_rows", {v.lookups, nullptr, o.y});
-        });
+        return simple(
+            [o = *o](Launcher& l, const View& v) { return launch_copy(l, v, "copy_rows", v.lookups, o.y); });
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_norm(l, v, o, v.slot(o.y)); });
     if (const auto* o = std::get_if<NormedSum>(&op))
@@ -135,11 +115,7 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         });
     if (const auto* o = std::get_if<SelectRows>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
-            return launch_element(l, v, "select_rows", {v.slot(o.x), nullptr, o.y});
-        });
-    if (const auto* o = std::get_if<AddBias>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            return launch_element(l, v, "add_bias", {v.vector(o.bias), nullptr, o.y});
+            return launch_copy(l, v, "select_rows", v.slot(o.x), o.y);
         });
     if (const auto* o = std::get_if<AddPosition>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
@@ -150,36 +126,10 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
             return l.launch("vector", "add_position",
                             striding(blocks_for(uint64_t(args.width) * v.rows, kThreads)), args);
         });
-    if (const auto* o = std::get_if<Xielu>(&op))
+    if (const auto* o = std::get_if<Each>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
-            const args::XieluArgs args = {v.step,     v.slot(o.y), v.width(o.y), v.of_outputs(o.y),
-                                          o.positive, o.negative,  o.linear,     o.limit};
-            return l.launch("vector", "xielu",
-                            striding(blocks_for(uint64_t(args.width) * v.rows_of(o.y), kThreads)), args);
-        });
-    if (const auto* o = std::get_if<Multiply>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            return launch_element(l, v, "multiply", {v.vector(o.factor), nullptr, o.y});
-        });
-    if (const auto* o = std::get_if<Apply>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            return launch_element(l, v, kernel_of(o.function), {nullptr, nullptr, o.y});
-        });
-    if (const auto* o = std::get_if<Add>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            return launch_element(l, v, "add", {v.slot(o.x), nullptr, o.y, {}, o.scale});
-        });
-    if (const auto* o = std::get_if<Scale>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            return launch_element(l, v, "scale", {nullptr, nullptr, o.y, {}, o.scale, o.softcap});
-        });
-    if (const auto* o = std::get_if<Clamp>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            return launch_element(l, v, "clamp", {nullptr, nullptr, o.y, {}, o.low, o.high});
-        });
-    if (const auto* o = std::get_if<ActMul>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            return launch_element(l, v, "act_mul", {v.slot(o.gate), v.slot(o.up), o.y, o.act});
+            const float* x = o.column ? v.vector(o.column) : o.x ? v.slot(o.x) : nullptr;
+            return launch_each(l, v, o.row, x, o.z ? v.slot(o.z) : nullptr, o.y, o.values);
         });
     return nullptr;
 }

@@ -50,7 +50,11 @@ std::unique_ptr<Kernel> simple(Write write) {
 Status record_norm(Recorder& recorder, const View& view, const RmsNorm& op, Binding y);
 
 // y = act(gate) * up; y may be one of them.
-Status record_apply(Recorder& recorder, const View& view, const Apply& op);
+struct Applied {  // y = function(y)
+    Slot y;
+    Function function;
+};
+Status record_apply(Recorder& recorder, const View& view, const Applied& op);
 // What kernels take for a function of their results.
 inline uint32_t function_arg(std::optional<Function> function) {
     return function ? uint32_t(*function) + 1 : 0;

@@ -1,5 +1,5 @@
-// Embed, Input, Lookup, RmsNorm, NormedSum, Center, Sparsify, AddBias, AddPosition, Multiply, Apply, Xielu,
-// Add, Scale, Clamp, ActMul, SelectRows: work per row or per element.
+// Embed, Input, Lookup, RmsNorm, NormedSum, Center, Sparsify, AddPosition, Each, SelectRows: work per row or
+// per element.
 #include "backends/vulkan/runtime/executable.h"
 #include "steps.h"
 
@@ -18,9 +18,8 @@ Status record_embed(Recorder& recorder, const View& view, const Embed& op) {
     return {};
 }
 
-args::ElementArgs element_args(const View& view, Slot y, Act act = Act::silu, float scale = 1.0f,
-                               float softcap = 0.0f) {
-    return {view.width(y), rows_kind(view.plan, y), uint32_t(act), scale, softcap};
+args::ElementArgs element_args(const View& view, Slot y) {
+    return {view.width(y), rows_kind(view.plan, y)};
 }
 
 Groups element_groups(const View& view, Slot y) {
@@ -59,14 +58,37 @@ Status record_norm(Recorder& recorder, const View& view, const RmsNorm& op, Bind
                              push, striding(uint64_t(groups) * view.rows_of(op.x)));
 }
 
-Status record_apply(Recorder& recorder, const View& view, const Apply& op) {
-    return recorder.dispatch({"apply", 2, 1, {kThreads, uint32_t(op.function)}}, {view.slot(op.y), view.step},
-                             element_args(view, op.y), element_groups(view, op.y));
+// The bindings are those of what the row reads, of y and of the step.
+static Status record_each(Recorder& recorder, const View& view, const Each& op,
+                          std::initializer_list<Binding> bindings) {
+    args::EachArgs push = {view.width(op.y), rows_kind(view.plan, op.y)};
+    static_assert(sizeof push.values == sizeof op.values);
+    std::ranges::copy(op.values, push.values);
+    return recorder.dispatch({std::string(op.name()), uint32_t(bindings.size()), 1, {kThreads}}, bindings,
+                             push, element_groups(view, op.y));
+}
+
+static Status record_each(Recorder& recorder, const View& view, const Each& op) {
+    switch (each_facts(op.row).operands) {
+        case Operands::alone:
+            return record_each(recorder, view, op, {view.slot(op.y), view.step});
+        case Operands::rows:
+            return record_each(recorder, view, op, {view.slot(op.x), view.slot(op.y), view.step});
+        case Operands::pair:
+            return record_each(recorder, view, op,
+                               {view.slot(op.x), view.slot(op.z), view.slot(op.y), view.step});
+        case Operands::column:
+            break;
+    }
+    return record_each(recorder, view, op, {view.vector(op.column, view.step), view.slot(op.y), view.step});
+}
+
+Status record_apply(Recorder& recorder, const View& view, const Applied& op) {
+    return record_each(recorder, view, each::apply(op.y, op.function));
 }
 
 Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gate, Binding up, Slot y) {
-    return recorder.dispatch({"act_mul", 4, 1, {kThreads}}, {gate, up, view.slot(y), view.step},
-                             element_args(view, y, act), element_groups(view, y));
+    return record_each(recorder, view, {each::row_of(act), y}, {gate, up, view.slot(y), view.step});
 }
 
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {
@@ -106,11 +128,6 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
             return r.dispatch({"select_rows", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step},
                               element_args(v, o.y), element_groups(v, o.y));
         });
-    if (const auto* o = std::get_if<AddBias>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            return r.dispatch({"add_bias", 3, 1, {kThreads}}, {v.vector(o.bias, v.step), v.slot(o.y), v.step},
-                              element_args(v, o.y), element_groups(v, o.y));
-        });
     if (const auto* o = std::get_if<AddPosition>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
             const uint64_t elements = v.plan.weight(o.table).tensor.shape.elements();
@@ -118,40 +135,8 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
             return r.dispatch({"add_position", 3, 1, {kThreads, uint32_t(v.kind)}},
                               {v.vector(o.table, v.step), v.slot(o.y), v.step}, push, element_groups(v, o.y));
         });
-    if (const auto* o = std::get_if<Xielu>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            const args::XieluArgs push = {
-                v.width(o.y), rows_kind(v.plan, o.y), o.positive, o.negative, o.linear, o.limit};
-            return r.dispatch({"xielu", 2, 1, {kThreads}}, {v.slot(o.y), v.step}, push,
-                              element_groups(v, o.y));
-        });
-    if (const auto* o = std::get_if<Multiply>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            return r.dispatch({"multiply", 3, 1, {kThreads}},
-                              {v.vector(o.factor, v.step), v.slot(o.y), v.step}, element_args(v, o.y),
-                              element_groups(v, o.y));
-        });
-    if (const auto* o = std::get_if<Apply>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_apply(r, v, o); });
-    if (const auto* o = std::get_if<Add>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            return r.dispatch({"add", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step},
-                              element_args(v, o.y, {}, o.scale), element_groups(v, o.y));
-        });
-    if (const auto* o = std::get_if<Scale>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            return r.dispatch({"scale", 2, 1, {kThreads}}, {v.slot(o.y), v.step},
-                              element_args(v, o.y, {}, o.scale, o.softcap), element_groups(v, o.y));
-        });
-    if (const auto* o = std::get_if<Clamp>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            return r.dispatch({"clamp", 2, 1, {kThreads}}, {v.slot(o.y), v.step},
-                              element_args(v, o.y, {}, o.low, o.high), element_groups(v, o.y));
-        });
-    if (const auto* o = std::get_if<ActMul>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            return record_act_mul(r, v, o.act, v.slot(o.gate), v.slot(o.up), o.y);
-        });
+    if (const auto* o = std::get_if<Each>(&op))
+        return simple([o = *o](Recorder& r, const View& v) { return record_each(r, v, o); });
     return nullptr;
 }
 

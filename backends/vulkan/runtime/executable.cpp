@@ -236,7 +236,7 @@ Status VulkanExecutable::record_hidden(Recorder& recorder, const View& view) con
     const uint64_t elements = uint64_t(view.width(slot)) * view.rows;
     const Binding to(workspace_->output.handle(), hidden_at(), bound_.plan.slot_bytes(slot));
     return recorder.dispatch({"copy_rows", 3, 1, {256}}, {view.slot(slot), to, view.step},
-                             args::ElementArgs{view.width(slot), RL_ROWS_ALL, 0},
+                             args::ElementArgs{view.width(slot), RL_ROWS_ALL},
                              striding((elements + 255) / 256));
 }
 
@@ -266,7 +266,7 @@ Status VulkanExecutable::prepare(std::span<Executable* const> executables, std::
 
 Status VulkanExecutable::record_output(Recorder& recorder, const View& view) const {
     const Slot slot = bound_.plan.output;
-    const args::ElementArgs push = {view.width(slot), RL_ROWS_OUTPUTS, 0};
+    const args::ElementArgs push = {view.width(slot), RL_ROWS_OUTPUTS};
     const uint64_t elements = uint64_t(view.width(slot)) * view.outputs;
     return recorder.dispatch({"copy_rows", 3, 1, {256}}, {view.slot(slot), workspace_->output, view.step},
                              push, striding((elements + 255) / 256));

@@ -32,7 +32,7 @@ Status write_all(Device& device, const Buffer& buffer, uint64_t bytes) {
 Result<Recording> record_reads(Device& device, Pipelines& pipelines, const Buffer& from, const Buffer& to,
                                uint64_t bytes, int reads) {
     Recorder recorder(device, pipelines);
-    const args::ElementArgs push = {uint32_t(bytes / 16), 0, 0};
+    const args::ElementArgs push = {uint32_t(bytes / 16), 0};
     for (int i = 0; i < reads; ++i) {
         RL_TRY(recorder.dispatch({"read_words", 2, 1, {256}}, {from, to}, push, striding(4096)));
         recorder.barrier();

@@ -77,7 +77,7 @@ bool ExpertLinear::decompose(PlanBuilder& out) const {
     if (function) {
         rest.function = {};
         out.append(rest);
-        out.append(Apply{y, *function});
+        out.append(each::apply(y, *function));
         return true;
     }
     if (!bias) return false;
@@ -123,7 +123,7 @@ bool ExpertGated::decompose(PlanBuilder& out) const {
     const Slot gate_out = out.slot(width), up_out = out.slot(width);
     out.append(ExpertLinear{x, gate, ids, gate_out, used, false, {}, gate_bias});
     out.append(ExpertLinear{x, up, ids, up_out, used, false, {}, up_bias});
-    out.append(ActMul{gate_out, up_out, y, act});
+    out.append(each::act_times(y, gate_out, up_out, act));
     return true;
 }
 

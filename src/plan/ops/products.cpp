@@ -29,7 +29,7 @@ bool Linear::decompose(PlanBuilder& out) const {
     if (function) {
         rest.function = {};
         out.append(rest);
-        out.append(Apply{y, *function});
+        out.append(each::apply(y, *function));
     } else if (norm) {
         rest.x = normed(x, norm, out);
         rest.norm = {};
@@ -39,11 +39,11 @@ bool Linear::decompose(PlanBuilder& out) const {
         rest.y = out.slot(info.width, info.of_outputs);
         rest.accumulate = false;
         out.append(rest);
-        out.append(Add{rest.y, y});
+        out.append(each::add(y, rest.y, 1.0f));
     } else if (bias) {
         rest.bias = {};
         out.append(rest);
-        out.append(AddBias{y, bias});
+        out.append(each::add_bias(y, bias));
     } else {
         return false;
     }
@@ -80,7 +80,7 @@ void Gated::list(OpFacts& f) const {
 bool Gated::decompose(PlanBuilder& out) const {
     const Slot in = normed(x, norm, out);
     const Slot gate_out = out.linear(in, gate), up_out = out.linear(in, up);
-    out.append(ActMul{gate_out, up_out, y, act});
+    out.append(each::act_times(y, gate_out, up_out, act));
     return true;
 }
 

@@ -39,8 +39,8 @@ bool Convolve::decompose(PlanBuilder& out) const {
     core.bias = {};
     core.silu = false;
     out.append(core);
-    out.append(AddBias{y, bias});
-    if (silu) out.append(Apply{y, Function::silu});
+    out.append(each::add_bias(y, bias));
+    if (silu) out.append(each::silu(y));
     return true;
 }
 

@@ -54,24 +54,24 @@ bool RmsNorm::gain_of_row(const Plan& plan) const {
 bool RmsNorm::decompose(PlanBuilder& out) const {
     const SlotInfo info = out.plan().slot(x);
     if (gate && gates_x) {
-        out.append(ActMul{gate, x, y, act});
+        out.append(each::act_times(y, gate, x, act));
         out.append(RmsNorm{y, norm, width, y});
         return true;
     }
     if (!gate && !adds && scale == 1.0f) {
         if (!gain_of_row(out.plan())) return false;
         out.append(RmsNorm{x, {{}, norm.eps}, width, y});
-        out.append(Multiply{y, norm.gain});
+        out.append(each::multiply(y, norm.gain));
         return true;
     }
     const Slot normed = adds ? out.slot(info.width, info.of_outputs) : y;
     out.append(RmsNorm{x, norm, width, normed});
     if (gate)
-        out.append(ActMul{gate, y, y, act});
+        out.append(each::act_times(y, gate, y, act));
     else if (adds)
-        out.append(Add{normed, y, scale});
+        out.append(each::add(y, normed, scale));
     else
-        out.append(Scale{y, scale});
+        out.append(each::scale(y, scale));
     return true;
 }
 
@@ -92,7 +92,7 @@ bool NormedSum::decompose(PlanBuilder& out) const {
     out.append(RmsNorm{first, first_norm, info.width, sum});
     out.add(sum, second, 1.0f, second_norm);
     out.add(y, sum, 1.0f, norm);
-    if (scale != 1.0f) out.append(Scale{y, scale});
+    if (scale != 1.0f) out.append(each::scale(y, scale));
     return true;
 }
 
@@ -115,11 +115,6 @@ void AddPosition::list(OpFacts& f) const {
     f.note(width_note(f, y));
 }
 
-void Xielu::list(OpFacts& f) const {
-    f.that(limit <= 0.0f, "the limit must not be above 0");
-    f.note(width_note(f, y));
-}
-
 std::string_view function_name(Function function) {
     switch (function) {
         case Function::silu:
@@ -136,28 +131,6 @@ std::string_view function_name(Function function) {
     return "";
 }
 
-void AddBias::list(OpFacts& f) const {
-    f.vector("bias", bias, f.width(y));
-    f.note(width_note(f, y));
-}
-
-void Add::list(OpFacts& f) const {
-    f.slot("x", x, f.width(y));
-    f.note(width_note(f, y));
-}
-
-void Scale::list(OpFacts& f) const {
-    f.that(scale != 0.0f && softcap >= 0.0f, "the scale must not be zero, the softcap not negative");
-    f.note(width_note(f, y));
-    if (softcap > 0.0f) f.note(" softcap");
-}
-
-void ActMul::list(OpFacts& f) const {
-    f.slot("gate", gate, f.width(y));
-    f.slot("up", up, f.width(y));
-    f.note(width_note(f, y));
-}
-
 void CopyParts::list(OpFacts& f) const {
     const auto end = [this](uint64_t first, uint64_t stride) {
         return first + uint64_t(parts - 1) * stride + width;
@@ -167,11 +140,6 @@ void CopyParts::list(OpFacts& f) const {
     f.that(end(x_first, x_stride) <= f.width(x) && end(y_first, y_stride) <= f.width(y),
            "parts lie outside a row");
     f.note(fmt::format(" {} of {}", parts, width));
-}
-
-void Clamp::list(OpFacts& f) const {
-    f.that(low <= high, "the lower limit is above the upper");
-    f.note(width_note(f, y));
 }
 
 void OutputGate::list(OpFacts& f) const {

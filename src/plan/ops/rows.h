@@ -1,7 +1,7 @@
-// Ops that work on rows element by element, or move them.
+// Ops that work on rows as a whole, or move them.
 #pragma once
 
-#include "plan/ops/facts.h"
+#include "plan/ops/each.h"
 
 namespace redline {
 
@@ -110,83 +110,6 @@ struct AddPosition {
     void list(OpFacts& f) const;
 };
 
-struct AddBias {  // y[t] += bias
-    static constexpr std::string_view kName = "add_bias";
-    Slot y;
-    Weight bias;
-
-    Access access() const { return {{y}, {y}}; }
-    void visit_indices(auto&& visit) { visit(y, bias); }
-    void list(OpFacts& f) const;
-};
-
-struct Multiply {  // y[t] *= factor, element by element
-    static constexpr std::string_view kName = "multiply";
-    Slot y;
-    Weight factor;
-
-    Access access() const { return {{y}, {y}}; }
-    void visit_indices(auto&& visit) { visit(y, factor); }
-    void list(OpFacts& f) const { f.vector("factor", factor, f.width(y)); }
-};
-
-struct Apply {  // y = function(y), element by element
-    static constexpr std::string_view kName = "apply";
-    Slot y;
-    Function function = Function::silu;
-
-    Access access() const { return {{y}, {y}}; }
-    void visit_indices(auto&& visit) { visit(y); }
-    void list(OpFacts& f) const { f.note(fmt::format(" {}", function_name(function))); }
-};
-
-// y = positive * y^2 + linear * y above 0, negative * (e^min(y, limit) - 1 - y) + linear * y elsewhere
-// (xIELU, arXiv 2411.13010).
-struct Xielu {
-    static constexpr std::string_view kName = "xielu";
-    Slot y;
-    float positive = 0.0f, negative = 0.0f, linear = 0.0f;
-    float limit = 0.0f;  // not above 0
-
-    Access access() const { return {{y}, {y}}; }
-    void visit_indices(auto&& visit) { visit(y); }
-    void list(OpFacts& f) const;
-};
-
-struct Add {  // y += scale * x
-    static constexpr std::string_view kName = "add";
-    Slot x;
-    Slot y;
-    float scale = 1.0f;
-
-    Access access() const { return {{x, y}, {y}}; }
-    void visit_indices(auto&& visit) { visit(x, y); }
-    void list(OpFacts& f) const;
-};
-
-struct Scale {  // y = scale * y, then with a softcap c > 0: c * tanh(y / c)
-    static constexpr std::string_view kName = "scale";
-    Slot y;
-    float scale = 1.0f;
-    float softcap = 0.0f;
-
-    Access access() const { return {{y}, {y}}; }
-    void visit_indices(auto&& visit) { visit(y); }
-    void list(OpFacts& f) const;
-};
-
-struct ActMul {  // y = act(gate) * up
-    static constexpr std::string_view kName = "act_mul";
-    Slot gate;
-    Slot up;
-    Slot y;
-    Act act = Act::silu;
-
-    Access access() const { return {{gate, up}, {y}}; }
-    void visit_indices(auto&& visit) { visit(gate, up, y); }
-    void list(OpFacts& f) const;
-};
-
 // Copies parts of a row, all of one width: part i of y, at y_first + i * y_stride, becomes part i of x. With
 // an x_stride of 0 all parts are the same.
 struct CopyParts {
@@ -201,16 +124,6 @@ struct CopyParts {
     // Elements between the parts keep their values, so that y is read, too.
     Access access() const { return {{x, y}, {y}}; }
     void visit_indices(auto&& visit) { visit(x, y); }
-    void list(OpFacts& f) const;
-};
-
-struct Clamp {  // y = y, but at least `low` and at most `high`
-    static constexpr std::string_view kName = "clamp";
-    Slot y;
-    float low = 0.0f, high = 0.0f;
-
-    Access access() const { return {{y}, {y}}; }
-    void visit_indices(auto&& visit) { visit(y); }
     void list(OpFacts& f) const;
 };
 

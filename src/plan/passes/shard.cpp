@@ -112,7 +112,7 @@ private:
         for (const Slot slot : slots) std::erase(pending_, slot);
         // Between two sums is a step, since plans are cut there.
         const size_t last = out_.sums.empty() ? 0 : out_.sums.back().before;
-        if (out_.plan.steps.size() == last) push(Scale{slots[0], 1.0f});
+        if (out_.plan.steps.size() == last) push(each::scale(slots[0], 1.0f));
         out_.sums.push_back({out_.plan.steps.size(), std::move(slots)});
     }
     void zero(Slot y, bool is_defined) {
@@ -121,7 +121,7 @@ private:
             const uint32_t elements = uint32_t(width(y));
             push(CopyParts{any, y, elements, 1, 0, 0, 0, 1});
         }
-        push(Clamp{y, 0.0f, 0.0f});
+        push(each::clamp(y, 0.0f, 0.0f));
     }
     // Begins a part of a sum in y; true: what the op computes is added to what y has. Of the ranks the first
     // keeps what y had before.
@@ -181,16 +181,11 @@ private:
     }
 
     void divide(auto&, const auto& op) { RL_CHECK(false, "{} is divided over ranks", op.kName); }
-    void divide(Apply&, const Apply&) {}
-    void divide(Xielu&, const Xielu&) {}
-    void divide(Scale&, const Scale&) {}
-    void divide(Clamp&, const Clamp&) {}
-    void divide(ActMul&, const ActMul&) {}
-    void divide(Add&, const Add&) {}
+    void divide(Each& mine, const Each& op) {
+        if (op.column) mine.column = elements_of(op.column, op.y, 1);
+    }
     void divide(Center&, const Center&) {}
     void divide(OutputGate&, const OutputGate&) {}
-    void divide(AddBias& mine, const AddBias& op) { mine.bias = elements_of(op.bias, op.y, 1); }
-    void divide(Multiply& mine, const Multiply& op) { mine.factor = elements_of(op.factor, op.y, 1); }
     void divide(RmsNorm& mine, const RmsNorm& op) {
         mine.norm.gain = op.gain_of_row(whole_) ? elements_of(op.norm.gain, op.y, 1) : all(op.norm.gain);
     }
@@ -298,11 +293,11 @@ private:
             push(Linear{op.x, cols_of(op.w, runs(op.x)), op.y, {}, bias, onto});
         } else {
             if (!onto) zero(op.y, op.accumulate);
-            if (bias) push(AddBias{op.y, bias});
+            if (bias) push(each::add_bias(op.y, bias));
         }
         if (!op.function) return;
         sum({op.y});
-        push(Apply{op.y, *op.function});
+        push(each::apply(op.y, *op.function));
     }
 
     // ---- Experts.
@@ -366,7 +361,7 @@ private:
         }
         if (!op.function) return;
         sum({op.y});
-        push(Apply{op.y, *op.function});
+        push(each::apply(op.y, *op.function));
     }
     // The first rank has the whole block as one op; the others must not keep what they add to.
     void add(const ExpertBlock& op) {

@@ -191,9 +191,11 @@ private:
         if (const auto* o = std::get_if<RmsNorm>(&op))
             return o->gate ? std::vector<Alike>{{o->x}, {o->y}, {o->gate}}
                            : std::vector<Alike>{{o->x}, {o->y}};
-        if (const auto* o = std::get_if<ActMul>(&op)) return {{o->gate}, {o->up}, {o->y}};
+        if (const auto* o = std::get_if<Each>(&op))
+            return o->z   ? std::vector<Alike>{{o->x}, {o->z}, {o->y}}
+                   : o->x ? std::vector<Alike>{{o->x}, {o->y}}
+                          : std::vector<Alike>();
         if (const auto* o = std::get_if<Center>(&op)) return {{o->x}, {o->y}};
-        if (const auto* o = std::get_if<Add>(&op)) return {{o->x}, {o->y}};
         if (const auto* o = std::get_if<HeadLinear>(&op)) return {{o->x, o->x_stride}, {o->y, o->y_stride}};
         if (const auto* o = std::get_if<OutputGate>(&op))
             return {{o->x, plan_.slot(o->x).width}, {o->y, plan_.slot(o->y).width}};
@@ -270,10 +272,10 @@ private:
                 if (cuts(slot)) return admit_cut(op);
     }
     void admit_cut(const auto&) { fail("it needs whole rows"); }
-    void admit_cut(const Apply&) {}
-    void admit_cut(const Xielu&) {}
-    void admit_cut(const Scale&) {}
-    void admit_cut(const Clamp&) {}
+    void admit_cut(const Each& op) {
+        if (op.x) admit_all(op);
+        if (op.column) admit_vector(op.column);
+    }
     void admit_cut(const Attention& op) { admit_vector(op.sinks); }
     void admit_cut(const KvStore&) {}
     void admit_cut(const RopeStore&) {}
@@ -282,10 +284,6 @@ private:
     void admit_cut(const StateScan&) {}
     void admit_cut(const DeltaNet&) {}
     void admit_cut(const HeadLinear& op) { admit_all(op); }
-    void admit_cut(const ActMul& op) { admit_all(op); }
-    void admit_cut(const Add& op) { admit_all(op); }
-    void admit_cut(const AddBias& op) { admit_vector(op.bias); }
-    void admit_cut(const Multiply& op) { admit_vector(op.factor); }
     void admit_cut(const Convolve& op) {
         admit_all(op);
         for (const Weight w : {op.w, op.bias}) admit_vector(w);
