@@ -1,7 +1,10 @@
 // for each cache
-// Causal attention. A work-group takes QUERIES queries (row, head) that share a kv head, and one of up to
+// Causal attention in f32, for heads of any size: y[row][head] = sum over keys of softmax(scale * q . k) * v, capped and
+// windowed as the arguments say. A work-group takes QUERIES queries (row, head) that share a kv head, and one of up to
 // `splits` shares of the keys: x over splits, y over groups of queries, z over kv heads. One key per invocation
-// for the scores, one dimension per invocation for the values; the maximum is kept running over tiles of keys.
+// for the scores, one dimension per invocation for the values; the maximum is kept running over tiles of THREADS keys.
+// Shared memory: QUERIES queries, and their weights of a tile's keys. Values are summed key by key in order, in KEY_GROUPS
+// interleaved sums where heads are smaller than the work-group. Each key is read once for QUERIES queries.
 // With one split the result goes to y, else maximum, sum and weighted values go to `partials`, and the work-group
 // that is the last of a query's splits merges them.
 #include "types.glsl"

@@ -2,6 +2,10 @@
 // Causal attention for many rows, on matrix units. As attention.comp: a work-group takes queries (row, head) that
 // share a kv head, and one of `splits` shares of the keys: x over splits, y over groups of queries, z over kv heads.
 // Each subgroup owns TM queries: their scores with KEYS keys, the running maximum, and TM x HEAD_DIM sums.
+// Queries, keys, values and weights are halfs, queries times a power of two; scores and sums are in f32, which matrix units
+// add up tile of keys by tile in order. Shared memory: a tile of keys, with one part also of values, and each subgroup's
+// scores. Keys and values are read, and made halfs, once for QUERIES queries; the next tile comes while the present one is
+// multiplied.
 // Large heads would need more registers than there are: of these PARTS subgroups share TM queries, and each has a part of
 // the elements. They add up what each finds of the scores, and then all of them compute the weights of keys.
 // Needs HEAD_DIM to be a multiple of 16, TN and TK, and a subgroup size that is one of TM.

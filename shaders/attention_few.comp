@@ -1,7 +1,9 @@
 // for each cache
 // As attention.comp, for few rows and heads of a multiple of 16: bound by how long the cache takes to come. Four
 // invocations share a key, so that loads are side by side, and a tile's keys and values are all on their way before one is
-// used. The result can be left for the next product, too: one row in int8, several as halfs. And for one row TURN is
+// used. The grid is that of attention.comp; a tile has THREADS / 4 keys. Shared memory: queries, in the end results; scores
+// and weights of a tile; the sums of two queries at a time. Values are summed in f32 by TURNS groups of invocations, each
+// in the order of its keys, and then group after group. The result can be left for the next product, too: one row in int8, several as halfs. And for one row TURN is
 // rope_store's work: each work-group turns its queries, and those that see the row's own key turn that and do not read it from
 // the cache, where nobody waits for it.
 #include "types.glsl"

@@ -1,7 +1,9 @@
 // for each format, with cooperative matrices, also of a work-group
-// y[t][r] (+)= w[r] . x[t] + bias[r] for many tokens, on matrix units; activations come from prepare_halves.comp. The
-// grid's x is over tiles of tokens, so that work-groups that run side by side share rows of the weight; y is over its
-// rows.
+// y[t][r] (+)= w[r] . x[t] + bias[r] for many tokens, on matrix units; activations come from prepare_halves.comp, 16 bits
+// each, with a factor for each row. Needs cols % 32 == 0.
+// Grid: x is over tiles of BN tokens, so that work-groups that run side by side share rows of the weight; y is over tiles
+// of BM rows. Shared memory: a tile of the weight and one of the activations, BK columns of each; at the end results.
+// Sums in f32: a matrix unit's of TK columns, added up over the columns in order. A weight is decoded once for BN tokens.
 #include "coop.glsl"
 layout(push_constant) uniform Push { LinearArgs args; };
 #include "weights.glsl"

@@ -1,5 +1,10 @@
 // for each quantized format
-// As linear_vec with activations in int8 that quantize.comp prepared.
+// y[t][r] (+)= w[r] . x[t] + bias[r] for a few tokens, with activations in int8 that quantize.comp prepared: 16 share a
+// scale. Needs COLS, the columns, to be a multiple of 32.
+// Grid: x strides over groups of ROWS rows, of which a subgroup has one at a time; y is over groups of TOKENS tokens.
+// Products of codes are summed in integers, exactly, for 16 columns; these sums are scaled and added in f32: within a lane
+// by units of 32 columns in order, lanes stride over units, and subgroupAdd() adds the lanes. No shared memory.
+// ROWS rows share each load of the activations, and TOKENS tokens each load of a weight.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint ROWS = 2;

@@ -1,5 +1,9 @@
 // for each quantized format
-// As linear_dot for one token, whose activations each work-group quantizes by itself or takes; see own_row.glsl.
+// y[r] (+)= w[r] . x + bias[r], or a function of it, for one token (with APART each of the grid's y), whose activations
+// each work-group norms and quantizes to int8 by itself, or with TAKE takes as the dispatch before left them: that saves a
+// dispatch. Results can be left as int8 for the next one. See own_row.glsl. Needs COLS % 32 == 0.
+// Grid: x strides over groups of GROUP rows; in a group each subgroup has ROWS rows at a time. Shared memory: the row of
+// activations (48 bytes for 32 columns), two groups of results, and the format's code book. Sums as in linear_dot.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint ROWS = 1;

@@ -1,6 +1,9 @@
 // for each format
-// y[t][r] (+)= w[r] . x[t] + bias[r] for a few tokens. A subgroup owns ROWS rows; the grid's y is over groups of
-// TOKENS tokens. Activations in f32, with NORMED normed here.
+// y[t][r] (+)= w[r] . x[t] + bias[r] for a few tokens, with activations in f32; with NORMED they are normed here.
+// Grid: x strides over groups of ROWS rows, of which a subgroup has one at a time; y is over groups of TOKENS tokens.
+// Sums in f32: a lane adds units of 32 columns in order (of plain floats fours, or single columns where cols % 4 != 0),
+// lanes stride over them, and subgroupAdd() adds the lanes. Nothing is in shared memory.
+// ROWS rows share each load of the activations, and TOKENS tokens each load and decoding of a weight.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint ROWS = 2;

@@ -1,6 +1,9 @@
 // y = factor * x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head; with a gate times act(gate), or
 // of act(gate) * x in place of x. Or it is added to y.
-// A work-group per group.
+// Grid: x strides over groups, one for a work-group at a time. Shared memory: a float for each subgroup. Squares are summed
+// in f32: an invocation's fours (single elements where width % 4 != 0) in order, then a subgroup's, then the subgroups'.
+// A group that fits HELD fours for each invocation is read once, with everything on its way before any of it is used: a
+// single row is waited for. Wider ones are read again for the result.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint GATED = 0;

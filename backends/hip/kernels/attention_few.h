@@ -1,5 +1,8 @@
 // Causal attention of few rows, with heads of any size and any type of the cache: in f32. It is bound by
 // reading the cache, so each key and value is read once for all queries of a block, eight elements per lane.
+// Waves take turns at batches of a block's keys and keep a running maximum each; what they found comes
+// together in shared memory, and what splits over keys found through `partials`, in the block that is done
+// last. Sums over keys are in order within a group of lanes, then over groups, waves and splits.
 #pragma once
 
 #include "kernels/attention_parts.h"

@@ -114,8 +114,10 @@ RL_DEVICE void found_dots(const Rows& which, uint32_t first, const OwnRow& x,
     lane_dots<F, Rows::kMatrixRows, 1>(w, rows, x, which.units(), sums);
 }
 
-// The results of one token, group after group: a wave takes Rows::kCount of them at a time. Groups from row
-// a.second on are of another format.
+// The results of one token, group after group of kGroup: a wave takes Rows::kCount of them at a time. Groups
+// from row a.second on are of another format. The grid's x strides over groups. Each block norms and
+// quantizes the row of activations by itself, into the pool of shared memory, or takes it as the launch
+// before left it: that saves a launch. Sums as in linear_dot().
 template <typename F, typename Rows, typename Second = F>
 RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
     constexpr int kMatrixRows = Rows::kMatrixRows;
@@ -277,7 +279,10 @@ RL_DEVICE void each_float_row(const args::DotArgs& a, const Rows& which) {
     }
 }
 
-// y[t][r] (+)= w[r] . x[t] + bias[r] for up to four matrices, whose rows are counted on.
+// y[t][r] (+)= w[r] . x[t] + bias[r] for up to four matrices, whose rows are counted on, with kTokens rows of
+// activations in int8 that prepare_dots left. The grid's x strides over pairs of rows, a wave's at a time,
+// which share each load of the activations. Products of codes are summed exactly in integers for 16 columns,
+// scaled and added in f32 by units of 32 columns, over which lanes stride; wave_sum() adds the lanes.
 template <typename F, int kTokens>
 RL_DEVICE void linear_dot(const args::DotArgs& a) {
     constexpr int kRows = 2;

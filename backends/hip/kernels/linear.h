@@ -5,8 +5,10 @@
 
 namespace redline::hip {
 
-// y[t][r] (+)= w[r] . x[t] + bias[r]. A wave owns two rows, which share each load of the activations; the
-// grid's y is over groups of kTokens tokens. Quantized are only routers here, which are not added to.
+// y[t][r] (+)= w[r] . x[t] + bias[r], all in f32. A wave owns two rows, which share each load of the
+// activations; the grid's x strides over such pairs, its y is over groups of kTokens tokens. Lanes stride
+// over the columns, each sums in order, and wave_sum() adds the lanes. No shared memory. Quantized are only
+// routers here, which are not added to.
 template <typename F, int kTokens>
 RL_DEVICE void linear_vec(const args::LinearArgs& a) {
     constexpr int kRows = 2;
@@ -109,7 +111,9 @@ RL_DEVICE void each_of_tile(const FloatTile& s, const float (&sums)[kCellsPerThr
     }
 }
 
-// y[t][r] (+)= w[r] . x[t] + bias[r]: x over tiles of rows, y over tiles of tokens.
+// y[t][r] (+)= w[r] . x[t] + bias[r], all in f32, for many tokens without matrix units: x over tiles of 64
+// rows, y over tiles of 64 tokens. Shared memory: 32 columns of both. A thread sums 4 x 4 results along the
+// columns in order, so that it multiplies twice for each float that it loads from shared memory.
 template <typename F>
 RL_DEVICE void linear_tile(const args::LinearArgs& a) {
     RL_SHARED Tiles tiles;

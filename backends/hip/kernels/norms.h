@@ -99,7 +99,9 @@ RL_DEVICE void norm_singles(const args::NormArgs& a, const Start& start, const F
             finish.one(first + i, start.one(first + i, a.x[first + i]) * scale * (gain ? gain[i] : 1.0f));
 }
 
-// A block per group.
+// rms_norm: each group of a.width elements, a block's at a time, by which the grid's x strides. Squares are
+// summed in f32: a thread's fours (elements where the width is no multiple of four) in order, then the
+// block's. The row is read twice. `parts`: shared memory, a float for each wave.
 template <typename Start, typename Finish>
 RL_DEVICE void norm_groups(const args::NormArgs& a, const Start& start, const Finish& finish, float* parts) {
     const size_t groups = size_t(rows_in_step(a.step, a.of_outputs)) * a.groups;

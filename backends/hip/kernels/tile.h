@@ -411,7 +411,8 @@ RL_DEVICE void compute_tile(const Args& a, const TilePlace& at, TileColumns colu
 
 // y[t][r] (+)= w[r] . x[t] + bias[r], or act(w[r] . x[t]) * (up[r] . x[t]): x over tiles of tokens, y over
 // tiles of the rows of up to four matrices, so that blocks that run together share rows of a matrix; z over
-// shares of the columns, where there are too few tiles for the device.
+// shares of the columns, where there are too few tiles for the device. A weight is decoded to halfs once for
+// kTokens tokens. Sums in f32 along the columns in order, a matrix unit's at a time; shares in their order.
 template <typename F, uint32_t kRows, uint32_t kTokens, bool kGated>
 RL_DEVICE void linear_matrix(const args::TileArgs& a) {
     using S = TileShape<kRows, kTokens, kGated>;
