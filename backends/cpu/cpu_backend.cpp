@@ -2,6 +2,7 @@
 #include "backends/cpu/kernels/linear.h"
 #include "backends/cpu/runtime/executable.h"
 #include "memory/budget.h"
+#include "plan/backend_parts.h"
 
 #include <algorithm>
 #include <chrono>
@@ -79,7 +80,7 @@ Status load_panels(const Tensor& tensor, const LoadItem& item, ByteSource& sourc
 
 }  // namespace
 
-class CpuBackend : public Backend, public AlikeRows {
+class CpuBackend : public Backend, public SharesProcessors, public AlikeRows {
 public:
     CpuBackend(uint32_t threads, Isa isa, const BackendOptions& options)
         : team_(threads), isa_(isa), guarded_(options.guarded) {

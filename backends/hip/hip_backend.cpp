@@ -4,6 +4,7 @@
 #include "backends/hip/runtime/objects.h"
 #include "base/hash.h"
 #include "plan/alike_rows.h"
+#include "plan/backend_parts.h"
 #include "plan/rank_link.h"
 #include "plan/row_costs.h"
 
@@ -15,7 +16,13 @@ namespace redline {
 
 namespace hip {
 
-class HipBackend : public Backend, public AlikeRows, public RowCosts, public LinksRanks {
+class HipBackend : public Backend,
+                   public EmbeddedKernels,
+                   public RefillsWeights,
+                   public MatrixUnits,
+                   public AlikeRows,
+                   public RowCosts,
+                   public LinksRanks {
 public:
     HipBackend(const Runtime& runtime, std::unique_ptr<Device> device, const std::string& why,
                const BackendOptions& options)
@@ -46,7 +53,6 @@ public:
         return load_weights(*device_, memory_, weights, source, progress);
     }
 
-    bool refills() const override { return true; }
     Status refill_stored(WeightStore& store, std::span<const uint32_t> at,
                          std::span<const WeightInfo> weights, ByteSource& source) override {
         return refill_weights(*device_, memory_, store, at, weights, source);

@@ -3,11 +3,17 @@
 
 #include "backends/vulkan/runtime/executable.h"
 #include "plan/alike_rows.h"
+#include "plan/backend_parts.h"
 #include "plan/row_costs.h"
 
 namespace redline::vulkan {
 
-class VulkanBackend : public Backend, public AlikeRows, public RowCosts {
+class VulkanBackend : public Backend,
+                      public EmbeddedKernels,
+                      public RefillsWeights,
+                      public SubmitsSteps,
+                      public AlikeRows,
+                      public RowCosts {
 public:
     // `why` the device was chosen, for DeviceInfo::detail.
     VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Memory> memory,
@@ -22,7 +28,6 @@ public:
     }
     Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights, ByteSource& source,
                                                      const Progress& progress) override;
-    bool refills() const override { return true; }
     Status refill_stored(WeightStore& store, std::span<const uint32_t> at,
                          std::span<const WeightInfo> weights, ByteSource& source) override {
         return refill_weights(*device_, *memory_, store, at, weights, source);

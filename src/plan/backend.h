@@ -183,6 +183,7 @@ struct MemoryNeed {
 
 using Progress = std::function<void(uint64_t done, uint64_t total)>;
 
+// Its virtual functions are what every backend has; plan/backend_parts.h has the parts of some.
 class Backend {
 public:
     virtual ~Backend() = default;
@@ -217,9 +218,9 @@ public:
         return !refused_.empty() && refused_.contains(kernel_key(op, plan));
     }
     // True when steps that do not depend on each other run at the same time.
-    virtual bool overlaps() const { return false; }
+    bool overlaps() const;
     // A hash of the kernels' code that the build has embedded; 0: they are compiled into this program.
-    virtual uint64_t kernels_hash() const { return 0; }
+    uint64_t kernels_hash() const;
     Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
                                                Record mode);
     // Records several plans; returns one executable for each.
@@ -227,12 +228,9 @@ public:
                                                                           WeightStore& weights,
                                                                           CacheStore& cache, Record mode) = 0;
     // Compiles, in threads, all pipelines that steps of so many rows need and that are not ready yet.
-    virtual Status prepare(std::span<Executable* const> /* executables */,
-                           std::span<const uint32_t> /* rows */) {
-        return {};
-    }
+    Status prepare(std::span<Executable* const> executables, std::span<const uint32_t> rows);
     // True when refill() works.
-    virtual bool refills() const { return false; }
+    bool refills() const;
     // Overwrites some weights of a store with others of the same shapes and formats: the content of
     // weights[i] goes to number at[i]. Steps that use none of these may run meanwhile, in another thread.
     Status refill(WeightStore& store, std::span<const uint32_t> at, std::span<const WeightInfo> weights,
@@ -242,16 +240,16 @@ public:
     virtual double measure_read_bandwidth() = 0;
     // Measures the peak of matrix units. Empty: this backend does not measure it. An error when the results
     // are wrong or the measurement is not possible.
-    virtual Result<std::optional<MatrixPeak>> measure_matrix_peak() { return std::optional<MatrixPeak>(); }
+    Result<std::optional<MatrixPeak>> measure_matrix_peak();
     // Seconds of the longest single submission to the device since the last call; 0 where work is not
     // submitted.
-    virtual double take_longest_submission() { return 0.0; }
+    double take_longest_submission();
     // True when the device is kept busy between the parts of a step while it waits for the CPU, because its
     // clocks would fall.
-    virtual bool kept_awake() const { return false; }
+    bool kept_awake() const;
     // CPU: the fewest threads that computed in any step so far, since others lost their processors to other
     // programs. 0: all of them computed.
-    virtual uint32_t fewest_threads() const { return 0; }
+    uint32_t fewest_threads() const;
 
 private:
     virtual std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) = 0;
@@ -259,10 +257,8 @@ private:
     virtual Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights,
                                                              ByteSource& source,
                                                              const Progress& progress) = 0;
-    virtual Status refill_stored(WeightStore& /* store */, std::span<const uint32_t> /* at */,
-                                 std::span<const WeightInfo> /* weights */, ByteSource& /* source */) {
-        return error("weights of {} keep their content", device().name);
-    }
+    Status refill_stored(WeightStore& store, std::span<const uint32_t> at,
+                         std::span<const WeightInfo> weights, ByteSource& source);
 
     std::set<std::string> refused_;
     Variants variants_;

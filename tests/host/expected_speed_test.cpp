@@ -6,6 +6,7 @@
 #include "measure/op_alone.h"
 #include "measure/rate_limits.h"
 #include "places/pipeline.h"
+#include "plan/backend_parts.h"
 #include "support/models.h"
 #include "support/program.h"
 
@@ -395,7 +396,7 @@ TEST_CASE("expected speed: files of programs that knew ops by other keys are set
 namespace {
 
 // A CPU of eight threads, some of which were left out.
-class SharedCpu : public Backend {
+class SharedCpu : public Backend, public SharesProcessors {
 public:
     explicit SharedCpu(uint32_t fewest) : fewest_(fewest) { info_.threads = 8; }
     const DeviceInfo& device() const override { return info_; }
