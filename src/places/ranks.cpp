@@ -27,7 +27,7 @@ class Renumbered {
 public:
     explicit Renumbered(const PlanPart& part) : part_(part) {}
     void operator()(Op& op) const {
-        std::visit([this](auto& o) { o.visit_indices([this](auto&... index) { (take(index), ...); }); }, op);
+        std::visit([this](auto& o) { o.visit_indices([&](auto&... index) { (take(index), ...); }); }, op);
     }
 
 private:

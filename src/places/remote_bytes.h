@@ -33,7 +33,7 @@ private:
             put_bytes(&value, sizeof(value));
         } else {
             static_assert(std::is_aggregate_v<T>, "this type has no form as bytes");
-            visit_fields(value, [this](const auto&... fields) { (put(fields), ...); });
+            visit_fields(value, [&](const auto&... fields) { (put(fields), ...); });
         }
     }
     void put(const std::string& text) {

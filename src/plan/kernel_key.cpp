@@ -28,7 +28,7 @@ public:
 
     void add_op(Op op) {
         const auto all = [this](auto& o) {
-            o.visit_indices([this](auto&... indices) { (note_rope(indices), ...); });
+            o.visit_indices([&](auto&... indices) { (note_rope(indices), ...); });
             add(o);
         };
         std::visit(all, op);

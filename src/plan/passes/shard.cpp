@@ -141,7 +141,7 @@ private:
                 if (cuts(slot)) is_cut = true, is_there &= has(slot);
         auto mine = op;
         if (!is_cut) {
-            mine.visit_indices([this](auto&... index) { (take_whole(index), ...); });
+            mine.visit_indices([&](auto&... index) { (take_whole(index), ...); });
             push(std::move(mine));
             return;
         }
