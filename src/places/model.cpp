@@ -228,7 +228,11 @@ struct Some {
 Result<std::unique_ptr<WeightStore>> Model::load_some(std::span<const Weight> which, Backend& backend,
                                                       const Progress& progress) const {
     const Some some(*resolved_, which);
-    if (auto* const far = dynamic_cast<FarBackend*>(&backend)) return far->load_there(which, some.weights);
+    if (auto* const far = dynamic_cast<FarBackend*>(&backend)) {
+        std::vector<WeightSlice> whole;
+        for (const Weight w : which) whole.push_back({w});
+        return far->load_there(whole, some.weights);
+    }
     GgufSource source(*gguf_, some.weights, some.sources);
     return backend.load(some.weights, source, progress);
 }
@@ -238,6 +242,7 @@ Result<std::unique_ptr<WeightStore>> Model::load_slices(std::span<const WeightSl
     std::vector<Weight> which;
     for (const WeightSlice& slice : slices) which.push_back(slice.of);
     const Some some(*resolved_, which);
+    if (auto* const far = dynamic_cast<FarBackend*>(&backend)) return far->load_there(slices, some.weights);
     std::vector<WeightInfo> parts = some.weights;
     for (size_t i = 0; i < parts.size(); ++i) parts[i].tensor.shape = slices[i].shape(parts[i].tensor.shape);
     GgufSource whole(*gguf_, some.weights, some.sources);

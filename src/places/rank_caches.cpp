@@ -83,4 +83,22 @@ Status RankCaches::write(Cache cache, uint64_t first, uint64_t count, std::span<
     return {};
 }
 
+Result<bool> RankCaches::copy(Cache cache, uint64_t from, uint64_t to, uint64_t count) {
+    const auto far = [](const Rank& rank) { return dynamic_cast<FarCaches*>(rank.store.get()); };
+    if (std::ranges::none_of(ranks_, far)) return false;
+    const CacheInfo& info = infos_[size_t(cache.index)];
+    std::vector<std::byte> rows;
+    for (const Rank& rank : ranks_) {
+        const Home home = home_of(rank, cache);
+        if (!home.store) continue;
+        if (FarCaches* const there = far(rank); there && RL_TRY(there->copy(home.cache, from, to, count)))
+            continue;
+        rows.resize(home.slice->is_whole ? count * info.row_bytes() * info.kv_heads
+                                         : slice_bytes(info, *home.slice, count));
+        RL_TRY(home.store->read(home.cache, from, count, rows));
+        RL_TRY(home.store->write(home.cache, to, count, rows));
+    }
+    return true;
+}
+
 }  // namespace redline

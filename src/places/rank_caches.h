@@ -3,11 +3,11 @@
 
 #include "plan/passes/shard.h"
 
-#include "plan/backend.h"
+#include "plan/far_backend.h"
 
 namespace redline {
 
-class RankCaches : public CacheStore {
+class RankCaches : public CacheStore, public FarCaches {
 public:
     struct Rank {
         std::unique_ptr<CacheStore> store;
@@ -20,6 +20,8 @@ public:
     uint64_t bytes() const override;
     Status read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) override;
     Status write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) override;
+    // Rows that are at other processes stay there.
+    Result<bool> copy(Cache cache, uint64_t from, uint64_t to, uint64_t count) override;
 
 private:
     struct Home {

@@ -9,15 +9,89 @@ uint64_t further_handle(uint64_t call, uint64_t which) {
     return which == 0 ? call : (which << 48) | call;
 }
 
+// Parts of a weight that are not in it would be read out of bounds.
+Status check_slice(const WeightSlice& slice, const Tensor& of) {
+    const auto within = [](const Runs& runs, uint64_t count, uint64_t grain) {
+        return std::ranges::all_of(runs, [&](const Run& run) {
+            return run.first <= count && run.count <= count - run.first && run.first % grain == 0 &&
+                   run.count % grain == 0;
+        });
+    };
+    if (within(slice.matrices, of.shape.count, 1) && within(slice.rows, of.shape.rows, 1) &&
+        within(slice.cols, of.shape.cols, of.format->block))
+        return {};
+    return error("rank 0 asks for a part of {} that is not there", of.name);
+}
+
+std::vector<RankRun::Crossing> crossings_of(const std::vector<RemoteJoin::Crossing>& all) {
+    std::vector<RankRun::Crossing> made;
+    for (const RemoteJoin::Crossing& one : all) made.push_back({one.slot, one.width});
+    return made;
+}
+
+// A part takes and leaves rows of the widths that its plan has, and a slot has one width everywhere.
+Status check_widths(const RemoteJoin::Part& part, const Plan& plan, bool last,
+                    std::map<int32_t, uint32_t>& widths) {
+    const auto sum = [&](const std::vector<RemoteJoin::Crossing>& all) {
+        uint64_t width = 0;
+        for (const RemoteJoin::Crossing& one : all) width += one.width;
+        return width;
+    };
+    bool fits =
+        sum(part.takes) == plan.input_floats(1) && (last || sum(part.leaves) == plan.slot(plan.output).width);
+    for (const auto* all : {&part.takes, &part.leaves, &part.sums})
+        for (const RemoteJoin::Crossing& one : *all)
+            fits = fits && widths.try_emplace(one.slot.index, one.width).first->second == one.width;
+    if (!fits) return error("rank 0 joins executables that do not follow each other");
+    return {};
+}
+
+// Calls `run` with the values of a step.
+template <typename Run>
+Status with_params(const RemoteStep& step, const std::atomic<bool>& cancel, const Run& run) {
+    StepParams params{step.tokens, step.rows, step.outputs};
+    std::vector<std::span<const uint32_t>> pages(step.pages.begin(), step.pages.end());
+    if (step.has_pages) params.pages = pages;
+    params.cancel = &cancel;
+    params.best = step.best;
+    params.best_among = step.best_among;
+    params.input = step.input;
+    params.lookups = step.lookups;
+    params.states = step.states;
+    params.row_states = step.row_states;
+    return run(params);
+}
+
+RemoteRows rows_of(const Executable& executable) {
+    const auto copied = [](auto values) { return std::vector(values.begin(), values.end()); };
+    return {"", copied(executable.output()), copied(executable.best()), copied(executable.hidden())};
+}
+
 }  // namespace
 
-RankWorker::RankWorker(Wire& wire) : wire_(wire), ping_(wire) {
+RankWorker::Joined::Joined(std::vector<RankRun::Part> parts, const RemoteJoin& how, WireSums& wire,
+                           uint32_t rank)
+    : sums(RankRun::sums_of(parts)),
+      run(std::move(parts), {how.first_output, how.outputs}, sums),
+      reducer(wire, how.chain, how.ranks),
+      place(size_t(std::ranges::find(how.ranks, rank) - how.ranks.begin())),
+      sends_output(how.sends_output),
+      answers(how.answers) {}
+
+RankWorker::RankWorker(Wire& wire) : wire_(wire), ping_(wire), sums_(wire) {
     wire_.listen([this](uint32_t from, WireMessage message) { take(from, message); },
-                 [this](uint32_t rank, const std::string& why) {
-                     const std::lock_guard lock(mutex_);
-                     if (rank == 0) lost_ = why;
-                     came_.notify_all();
-                 });
+                 [this](uint32_t rank, const std::string& why) { take_loss(rank, why); });
+}
+
+// Rank 0 looks after all ranks, but does not see a connection between two others that breaks.
+void RankWorker::take_loss(uint32_t rank, const std::string& why) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (rank == 0) lost_ = why;
+    }
+    if (rank != 0) wire_.send(0, Packer().add(RemoteKind::loss, rank, why).take());
+    sums_.stop();
+    came_.notify_all();
 }
 
 void RankWorker::say_hello(const RemoteHello& hello) {
@@ -25,7 +99,7 @@ void RankWorker::say_hello(const RemoteHello& hello) {
 }
 
 void RankWorker::take(uint32_t from, const WireMessage& message) {
-    if (ping_.took(from, message)) return;
+    if (ping_.took(from, message) || sums_.took(from, message)) return;
     Unpacker in(message);
     const auto kind = in.next<RemoteKind>();
     if (kind == RemoteKind::rows) {
@@ -37,7 +111,10 @@ void RankWorker::take(uint32_t from, const WireMessage& message) {
     } else if (from == 0) {  // nobody else has a say
         const std::lock_guard lock(mutex_);
         if (kind == RemoteKind::call) calls_.push_back(message);
-        if (kind == RemoteKind::end) over_ = true;
+        if (kind == RemoteKind::end) {
+            over_ = true;
+            sums_.stop();
+        }
         if (kind == RemoteKind::cancel) {
             const auto chain = in.next<uint64_t>(), number = in.next<uint64_t>();
             take_cancel(chain, number);
@@ -78,6 +155,7 @@ Status RankWorker::serve(const Model& model, std::vector<Backend*> devices, cons
     model_ = &model;
     devices_ = std::move(devices);
     while (const std::optional<WireMessage> call = next_call()) execute(*call, host);
+    joined_.clear();
     parts_.clear();
     caches_.clear();
     weights_.clear();
@@ -98,6 +176,7 @@ void RankWorker::execute(const WireMessage& message, const HostCall& host) {
     const auto arguments = outer.next<std::vector<std::byte>>();
     Unpacker in(arguments);
     if (what == RemoteCall::run) return run(in);
+    if (what == RemoteCall::run_rank) return run_rank(in);
     if (what == RemoteCall::pass) return pass(in);
     if (what == RemoteCall::drop) return drop(in.next<uint64_t>());
     const Answer result = answer(what, in, host);
@@ -119,6 +198,10 @@ RankWorker::Answer RankWorker::answer(RemoteCall what, Unpacker& in, const HostC
             return measure(in);
         case RemoteCall::record:
             return record(in);
+        case RemoteCall::join:
+            return join(in);
+        case RemoteCall::sums:
+            return time_sums(in);
         case RemoteCall::read:
             return read(in);
         case RemoteCall::write:
@@ -172,18 +255,23 @@ Result<BoundPlan> RankWorker::take_plan(uint64_t handle) {
 
 RankWorker::Answer RankWorker::load(Unpacker& in) {
     Backend& backend = *RL_TRY(device(in));
-    const auto which = in.next<std::vector<Weight>>();
+    const auto slices = in.next<std::vector<WeightSlice>>();
     const auto infos = in.next<std::vector<WeightInfo>>();
     RL_TRY(in.status());
     const std::span<const WeightInfo> all = model_->file_weights();
-    for (size_t i = 0; i < which.size(); ++i) {
+    std::vector<Weight> which;
+    for (size_t i = 0; i < slices.size(); ++i) {
+        which.push_back(slices[i].of);
         const auto index = size_t(which[i].index);
         if (which[i].index < 0 || index >= all.size() || i >= infos.size() ||
             all[index].tensor.name != infos[i].tensor.name ||
             all[index].tensor.shape != infos[i].tensor.shape)
             return error("rank 0 counts the model's weights in another way");
+        RL_TRY(check_slice(slices[i], all[index].tensor));
     }
-    weights_[call_] = RL_TRY(model_->load_some(which, backend));
+    const bool whole = std::ranges::all_of(slices, [](const WeightSlice& one) { return one.is_whole(); });
+    weights_[call_] =
+        RL_TRY(whole ? model_->load_some(which, backend) : model_->load_slices(slices, backend, {}));
     return Packer().add(call_, weights_[call_]->bytes()).take();
 }
 
@@ -298,6 +386,7 @@ void RankWorker::pass(Unpacker& in) {
 }
 
 void RankWorker::drop(uint64_t handle) {
+    joined_.erase(handle);
     parts_.erase(handle);
     caches_.erase(handle);
     weights_.erase(handle);
@@ -318,33 +407,40 @@ RemoteRows RankWorker::input_of(const Part& part, uint64_t number) {
     return rows;
 }
 
+Error RankWorker::named(const Error& problem) const {
+    return error("{}: {}", wire_.name_of(wire_.rank()), problem.message);
+}
+
 RemoteRows RankWorker::compute(Part& part, RemoteStep& step) {
-    const auto failed = [this](const Error& problem) {
-        return RemoteRows{fmt::format("{}: {}", wire_.name_of(wire_.rank()), problem.message)};
-    };
-    if (const Status fits = step.check(part.plan); !fits) return failed(fits.error());
+    if (const Status fits = step.check(part.plan); !fits) return {named(fits.error()).message};
     if (part.from != kNoRank) {
         RemoteRows before = input_of(part, step.number);
         if (!before.problem.empty()) return {before.problem};
         step.input = std::move(before.output);
     }
     if (step.input.size() != part.plan.input_floats(step.tokens.size()))
-        return failed(error("a step has {} floats as its input", step.input.size()));
-    StepParams params{step.tokens, step.rows, step.outputs};
-    std::vector<std::span<const uint32_t>> pages(step.pages.begin(), step.pages.end());
-    if (step.has_pages) params.pages = pages;
-    params.cancel = &cancelled_;
-    params.best = step.best;
-    params.best_among = step.best_among;
-    params.input = step.input;
-    params.lookups = step.lookups;
-    params.states = step.states;
-    params.row_states = step.row_states;
-    const Status done = part.executable->run(params);
-    if (!done) return failed(done.error());
-    const auto copied = [](auto values) { return std::vector(values.begin(), values.end()); };
-    return {"", copied(part.executable->output()), copied(part.executable->best()),
-            copied(part.executable->hidden())};
+        return {named(error("a step has {} floats as its input", step.input.size())).message};
+    const Status done =
+        with_params(step, cancelled_, [&](const StepParams& params) { return part.executable->run(params); });
+    if (!done) return {named(done.error()).message};
+    return rows_of(*part.executable);
+}
+
+void RankWorker::begin_step(uint64_t chain, uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    running_ = {chain, number};
+    const auto last = cancelled_steps_.find(chain);
+    cancelled_ = last != cancelled_steps_.end() && number <= last->second;
+}
+
+void RankWorker::end_step(uint32_t to, uint64_t chain, uint64_t number, const RemoteRows& rows) {
+    if (!rows.problem.empty() && lost_device())
+        wire_.send(0, Packer()
+                          .add(RemoteKind::answer, uint64_t(0), true, rows.problem, std::vector<std::byte>())
+                          .take());
+    wire_.send(to, Packer().add(RemoteKind::rows, chain, number, rows).take());
+    const std::lock_guard lock(mutex_);
+    running_ = {};
 }
 
 void RankWorker::run(Unpacker& in) {
@@ -353,20 +449,77 @@ void RankWorker::run(Unpacker& in) {
     const auto found = parts_.find(step.executable);
     if (found == parts_.end() || !in.status()) return;  // rank 0 is of this build, and asks for no such thing
     Part& part = found->second;
-    {
-        const std::lock_guard lock(mutex_);
-        running_ = {part.chain, step.number};
-        const auto last = cancelled_steps_.find(part.chain);
-        cancelled_ = last != cancelled_steps_.end() && step.number <= last->second;
+    begin_step(part.chain, step.number);
+    end_step(part.to, part.chain, step.number, compute(part, step));
+}
+
+RankWorker::Answer RankWorker::join(Unpacker& in) {
+    const auto how = in.next<RemoteJoin>();
+    RL_TRY(in.status());
+    std::vector<RankRun::Part> parts;
+    std::map<int32_t, uint32_t> widths;
+    Plan limits;
+    for (const RemoteJoin::Part& part : how.parts) {
+        const auto found = parts_.find(part.executable);
+        if (found == parts_.end()) return error("there is no executable {}", part.executable);
+        const Plan& plan = found->second.plan;
+        RL_TRY(check_widths(part, plan, &part == &how.parts.back(), widths));
+        limits.max_rows = plan.max_rows;
+        limits.max_outputs = plan.max_outputs;
+        if (plan.lookup) {
+            limits.slots = {plan.slot(plan.lookup)};
+            limits.lookup = {0};
+        }
+        parts.push_back({found->second.executable, crossings_of(part.takes), crossings_of(part.leaves),
+                         crossings_of(part.sums)});
     }
-    const RemoteRows rows = compute(part, step);
-    if (!rows.problem.empty() && lost_device())
-        wire_.send(0, Packer()
-                          .add(RemoteKind::answer, uint64_t(0), true, rows.problem, std::vector<std::byte>())
-                          .take());
-    wire_.send(part.to, Packer().add(RemoteKind::rows, part.chain, step.number, rows).take());
-    const std::lock_guard lock(mutex_);
-    running_ = {};
+    if (parts.empty() || std::ranges::count(how.ranks, wire_.rank()) != 1 ||
+        std::ranges::any_of(how.ranks, [&](uint32_t rank) { return rank >= wire_.ranks(); }))
+        return error("this rank has no part of what is joined");
+    auto made = std::make_unique<Joined>(std::move(parts), how, sums_, wire_.rank());
+    made->limits = std::move(limits);
+    Packer out;
+    out.add(call_, made->run.last().most_best(), made->run.mixes());
+    joined_[call_] = std::move(made);
+    return out.take();
+}
+
+RankWorker::Answer RankWorker::time_sums(Unpacker& in) {
+    const auto chain = in.next<uint64_t>();
+    const auto ranks = in.next<std::vector<uint32_t>>();
+    const auto floats = in.next<uint64_t>();
+    RL_TRY(in.status());
+    constexpr uint64_t kMost = uint64_t(1) << 24;
+    if (floats > kMost || std::ranges::count(ranks, wire_.rank()) != 1 ||
+        std::ranges::any_of(ranks, [&](uint32_t rank) { return rank >= wire_.ranks(); }))
+        return error("this rank has no part of the sums");
+    return Packer().add(sums_.seconds(chain, ranks, floats)).take();
+}
+
+RemoteRows RankWorker::compute_rank(Joined& joined, const RemoteStep& step) {
+    joined.reducer.begin(step.number);
+    if (const Status fits = step.check(joined.limits); !fits) {
+        joined.reducer.give_up();
+        return {named(fits.error()).message};
+    }
+    const Status done = with_params(step, cancelled_, [&](const StepParams& params) {
+        joined.run.begin(params);
+        joined.run.run(joined.place, params, joined.reducer);
+        return joined.run.status();
+    });
+    if (!done) return {named(done.error()).message};
+    if (joined.run.gave_up()) return {"", {}, {}, {}, true};
+    return joined.sends_output ? rows_of(joined.run.last()) : RemoteRows{};
+}
+
+void RankWorker::run_rank(Unpacker& in) {
+    RemoteStep step;
+    step.unpack(in);
+    const auto found = joined_.find(step.executable);
+    if (found == joined_.end() || !in.status()) return;
+    Joined& joined = *found->second;
+    begin_step(joined.answers, step.number);
+    end_step(0, joined.answers, step.number, compute_rank(joined, step));
 }
 
 }  // namespace redline

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "places/model.h"
+#include "places/rank_run.h"
 #include "places/remote_ping.h"
 #include "places/remote_team.h"
 
@@ -28,14 +29,26 @@ private:
         std::vector<CacheInfo> infos;
     };
     struct Part {
-        std::unique_ptr<Executable> executable;
+        std::shared_ptr<Executable> executable;
         Plan plan;  // without steps
         uint64_t chain = 0;
         uint32_t from = kNoRank, to = 0;
     };
+    // The parts of a rank's plan, with what other ranks add between them.
+    struct Joined {
+        Joined(std::vector<RankRun::Part> parts, const RemoteJoin& how, WireSums& wire, uint32_t rank);
+        RankRun::Sums sums;
+        RankRun run;
+        WireReducer reducer;
+        size_t place = 0;  // of this rank in the order
+        bool sends_output = true;
+        uint64_t answers = 0;
+        Plan limits;  // of a step, with the slot of lookups
+    };
     using Answer = Result<std::vector<std::byte>>;
 
     void take(uint32_t from, const WireMessage& message);
+    void take_loss(uint32_t rank, const std::string& why);
     void take_cancel(uint64_t chain, uint64_t number);
     std::optional<WireMessage> next_call();
     Status end();
@@ -48,13 +61,20 @@ private:
     Answer make_caches(Unpacker& in);
     Answer measure(Unpacker& in);
     Answer record(Unpacker& in);
+    Answer join(Unpacker& in);
+    Answer time_sums(Unpacker& in);
     Answer read(Unpacker& in);
     Answer write(Unpacker& in);
     Answer copy(Unpacker& in);
     void pass(Unpacker& in);
     void drop(uint64_t handle);
     void run(Unpacker& in);
+    void run_rank(Unpacker& in);
+    void begin_step(uint64_t chain, uint64_t number);
+    void end_step(uint32_t to, uint64_t chain, uint64_t number, const RemoteRows& rows);
     RemoteRows compute(Part& part, RemoteStep& step);
+    RemoteRows compute_rank(Joined& joined, const RemoteStep& step);
+    Error named(const Error& problem) const;
     RemoteRows input_of(const Part& part, uint64_t number);
     Result<BoundPlan> take_plan(uint64_t handle);
     struct CacheRange {
@@ -67,6 +87,7 @@ private:
 
     Wire& wire_;
     RemotePing ping_;
+    WireSums sums_;
     const Model* model_ = nullptr;
     std::vector<Backend*> devices_;
     uint64_t call_ = 0;     // the number of the call that is executed
@@ -75,6 +96,7 @@ private:
     std::map<uint64_t, std::unique_ptr<WeightStore>> weights_;
     std::map<uint64_t, Caches> caches_;
     std::map<uint64_t, Part> parts_;
+    std::map<uint64_t, std::unique_ptr<Joined>> joined_;
     std::atomic<bool> cancelled_ = false;  // the step that runs
 
     std::mutex mutex_;  // guards what follows

@@ -1,6 +1,8 @@
 #include "places/ranks.h"
 
+#include "places/job_step.h"
 #include "places/rank_caches.h"
+#include "places/remote_backend.h"
 #include "plan/stored_weights.h"
 
 #include <algorithm>
@@ -48,6 +50,11 @@ RankPlan as_stored(RankPlan rank, const PlanPart& part) {
     rank.plan.weights = part.plan.weights;
     rank.plan.caches = part.plan.caches;
     return rank;
+}
+
+// Null: the backend is of this process.
+const RemoteBackend* remote(const Backend* backend) {
+    return dynamic_cast<const RemoteBackend*>(backend);
 }
 
 bool attends(const Op& op) {
@@ -104,10 +111,15 @@ Result<Ranks> Ranks::load(const Model& model, const CacheSizing& sizing, std::sp
                           const Progress& progress) {
     Ranks made(model, sizing, places);
     const std::vector<Divided> ranks = RL_TRY(made.divided(1, 1));
-    made.team_ = RL_TRY(RankTeam::start(places.size()));
+    if (job_ranks(places).empty()) made.team_ = RL_TRY(RankTeam::start(places.size()));
+    // Other processes load while this one does.
+    std::vector<size_t> order;
+    for (const bool here : {false, true})
+        for (size_t i = 0; i < ranks.size(); ++i)
+            if ((remote(places[i].backend) == nullptr) == here) order.push_back(i);
     uint64_t all = 0, before = 0;
     for (const Divided& rank : ranks) all += part_bytes(rank.parts[0]);
-    for (size_t i = 0; i < ranks.size(); ++i) {
+    for (const size_t i : order) {
         Place& place = made.places_[i];
         auto loaded = made.load_rank(ranks[i], *place.backend, [&](uint64_t done, uint64_t) {
             if (progress) progress(before + done, all);
@@ -131,7 +143,24 @@ bool Ranks::may_link(std::span<const RankPlace> places) {
     return first && first->may_link(backends_of(places));
 }
 
+static std::shared_ptr<RemoteTeam> team_of(std::span<const RankPlace> places) {
+    for (const RankPlace& place : places)
+        if (const RemoteBackend* there = remote(place.backend)) return there->team();
+    return nullptr;
+}
+
+std::vector<uint32_t> Ranks::job_ranks(std::span<const RankPlace> places) {
+    std::vector<uint32_t> ranks;
+    for (const RankPlace& place : places) {
+        const RemoteBackend* const there = remote(place.backend);
+        ranks.push_back(there ? there->rank() : 0);
+    }
+    if (!team_of(places)) ranks.clear();
+    return ranks;
+}
+
 double Ranks::sum_seconds(std::span<const RankPlace> places, uint64_t floats) {
+    if (const auto team = team_of(places)) return team->sum_seconds(job_ranks(places), floats);
     if (!may_link(places)) return 0.0;
     auto made = dynamic_cast<LinksRanks&>(*places[0].backend).link(backends_of(places), floats);
     return made ? made.value()->sum_seconds() : 0.0;
@@ -270,8 +299,8 @@ Result<std::unique_ptr<Executable>> Ranks::record_linked(uint32_t rows, uint32_t
     return std::unique_ptr<Executable>(std::make_unique<RankedStep>(std::move(all), team_, link_));
 }
 
-Result<std::unique_ptr<Executable>> Ranks::record(uint32_t rows, uint32_t outputs, Record mode, bool fuse) {
-    if (link_) return record_linked(rows, outputs, mode, fuse);
+Result<std::vector<RankedStep::Rank>> Ranks::record_parts(uint32_t rows, uint32_t outputs, Record mode,
+                                                          bool fuse) {
     std::vector<RankedStep::Rank> all;
     const std::vector<Divided> ranks = RL_TRY(divided(rows, outputs));
     for (size_t i = 0; i < ranks.size(); ++i) {
@@ -292,7 +321,21 @@ Result<std::unique_ptr<Executable>> Ranks::record(uint32_t rows, uint32_t output
                                         part < rank.rank.sums.size() ? crossings(rank.rank.sums[part].slots)
                                                                      : std::vector<RankedStep::Crossing>()});
     }
-    return std::unique_ptr<Executable>(std::make_unique<RankedStep>(std::move(all), team_));
+    return all;
+}
+
+Result<std::unique_ptr<Executable>> Ranks::record(uint32_t rows, uint32_t outputs, Record mode, bool fuse) {
+    if (link_) return record_linked(rows, outputs, mode, fuse);
+    std::vector<RankedStep::Rank> all = RL_TRY(record_parts(rows, outputs, mode, fuse));
+    std::vector<RankPlace> places;
+    for (const Place& place : places_) places.push_back({place.backend, place.share});
+    const std::vector<uint32_t> numbers = job_ranks(places);
+    if (numbers.empty())
+        return std::unique_ptr<Executable>(std::make_unique<RankedStep>(std::move(all), team_));
+    std::vector<JobStep::Rank> ranks;
+    for (size_t i = 0; i < all.size(); ++i)
+        ranks.push_back({std::move(all[i].parts), all[i].outputs, numbers[i]});
+    return std::unique_ptr<Executable>(RL_TRY(JobStep::join(std::move(ranks), team_of(places))));
 }
 
 bool Ranks::lost() const {

@@ -1,4 +1,5 @@
 // A model's plan divided over ranks, each on a separate backend: all of them compute a part of each layer.
+// The backends are all of this process, or one is, and each of the others of another process of a job.
 #pragma once
 
 #include "places/ranked_step.h"
@@ -34,9 +35,12 @@ public:
     static Result<std::vector<MemoryNeed>> measure(const Model& model, const CacheSizing& sizing,
                                                    std::span<const RankPlace> places, uint32_t rows,
                                                    uint32_t outputs, bool fuse);
+    // The ranks of a job that these places are at; empty: all of them are here.
+    static std::vector<uint32_t> job_ranks(std::span<const RankPlace> places);
     // True where the devices should add rows by themselves, without the host.
     static bool may_link(std::span<const RankPlace> places);
-    // Seconds of a sum of so many floats over linked devices, which is tried now; 0: they cannot be linked.
+    // Seconds of a sum of so many floats over linked devices or ranks of a job, which is tried now; 0: it is
+    // neither.
     static double sum_seconds(std::span<const RankPlace> places, uint64_t floats);
     // `position`: tokens before the one whose reads are counted.
     static Result<RankSharing> sharing(const Model& model, const CacheSizing& sizing,
@@ -83,6 +87,8 @@ private:
     Status link();
     Result<std::unique_ptr<Executable>> record_linked(uint32_t rows, uint32_t outputs, Record mode,
                                                       bool fuse);
+    Result<std::vector<RankedStep::Rank>> record_parts(uint32_t rows, uint32_t outputs, Record mode,
+                                                       bool fuse);
     // Floats of the largest sum of a step.
     Result<uint64_t> most_floats() const;
 

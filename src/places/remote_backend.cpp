@@ -1,33 +1,12 @@
 #include "places/remote_backend.h"
 
+#include "places/remote_handle.h"
+
 #include <algorithm>
 
 namespace redline {
 
 namespace {
-
-// A thing that was made at a rank, which lives there as long as this.
-class Remote {
-public:
-    Remote(std::shared_ptr<RemoteTeam> team, uint32_t rank, uint64_t handle)
-        : team_(std::move(team)), rank_(rank), handle_(handle) {}
-    ~Remote() { team_->post(rank_, RemoteCall::drop, std::move(Packer().add(handle_))); }
-    Remote(const Remote&) = delete;
-    Remote& operator=(const Remote&) = delete;
-
-    RemoteTeam& team() const { return *team_; }
-    const std::shared_ptr<RemoteTeam>& shared_team() const { return team_; }
-    uint32_t rank() const { return rank_; }
-    uint64_t handle() const { return handle_; }
-    Result<std::vector<std::byte>> call(RemoteCall what, Packer arguments) const {
-        return team_->call(rank_, what, std::move(arguments));
-    }
-
-private:
-    std::shared_ptr<RemoteTeam> team_;
-    uint32_t rank_;
-    uint64_t handle_;
-};
 
 // The kernel of a step of a plan that was lowered at a rank.
 class RemoteKernel : public Kernel {
@@ -109,6 +88,7 @@ public:
     std::span<const Scored> best() const override { return rows_.best; }
     uint32_t most_best() const override { return most_best_; }
     bool mixes() const override { return mixes_; }
+    uint64_t handle() const { return made_.handle(); }
     bool passes_on() const override { return to_ != 0; }
     void number_step(uint64_t number) override { number_ = number; }
     bool pass_to(Executable& next) override {
@@ -167,10 +147,10 @@ std::unique_ptr<Kernel> RemoteBackend::make_kernel(const Op&, const Plan&) {
     return nullptr;
 }
 
-Result<std::unique_ptr<WeightStore>> RemoteBackend::load_there(std::span<const Weight> which,
+Result<std::unique_ptr<WeightStore>> RemoteBackend::load_there(std::span<const WeightSlice> slices,
                                                                std::span<const WeightInfo> infos) {
     Packer arguments = to_device();
-    arguments.add(which, infos);
+    arguments.add(slices, infos);
     const uint64_t call = team_->begin(rank_, RemoteCall::load, std::move(arguments));
     loading_ = call;
     // A handle that a call makes has the call's number.
@@ -224,6 +204,10 @@ Result<std::vector<std::unique_ptr<Executable>>> RemoteBackend::record_group(Pla
     }
     RL_TRY(in.status());
     return made;
+}
+
+uint64_t RemoteBackend::handle_of(const Executable& executable) {
+    return dynamic_cast<const RemoteExecutable&>(executable).handle();
 }
 
 uint64_t RemoteBackend::allocated() const {

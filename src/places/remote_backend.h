@@ -26,8 +26,11 @@ public:
                                                                   CacheStore& caches, Record mode) override;
     double measure_read_bandwidth() override;
     Result<BoundPlan> lower_there(const Plan& plan, bool fuse) override;
-    Result<std::unique_ptr<WeightStore>> load_there(std::span<const Weight> which,
+    Result<std::unique_ptr<WeightStore>> load_there(std::span<const WeightSlice> slices,
                                                     std::span<const WeightInfo> infos) override;
+    const std::shared_ptr<RemoteTeam>& team() const { return team_; }
+    // The number of an executable of such a backend at its rank.
+    static uint64_t handle_of(const Executable& executable);
 
 private:
     std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) override;

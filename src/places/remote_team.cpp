@@ -4,7 +4,7 @@
 
 namespace redline {
 
-RemoteTeam::RemoteTeam(std::unique_ptr<Wire> wire) : wire_(std::move(wire)), ping_(*wire_) {
+RemoteTeam::RemoteTeam(std::unique_ptr<Wire> wire) : wire_(std::move(wire)), ping_(*wire_), sums_(*wire_) {
     wire_->listen([this](uint32_t from, WireMessage message) { take(from, message); },
                   [this](uint32_t rank, const std::string& why) { take_loss(rank, why); });
 }
@@ -20,13 +20,14 @@ void RemoteTeam::end(int status) {
         const std::lock_guard lock(mutex_);
         if (problem_.empty()) problem_ = "the job has ended";
     }
+    sums_.stop();
     for (uint32_t rank = 1; rank < ranks(); ++rank) wire_->send(rank, Packer().add(RemoteKind::end).take());
     if (broken && status != 0) wire_->abort(status);
     wire_->finish();
 }
 
 void RemoteTeam::take(uint32_t from, const WireMessage& message) {
-    if (ping_.took(from, message)) return;
+    if (ping_.took(from, message) || sums_.took(from, message)) return;
     Unpacker in(message);
     switch (in.next<RemoteKind>()) {
         case RemoteKind::hello: {
@@ -45,6 +46,13 @@ void RemoteTeam::take(uint32_t from, const WireMessage& message) {
             if (!in.status()) break;
             const std::lock_guard lock(mutex_);
             rows_[{chain, number}] = std::move(rows);
+            break;
+        }
+        case RemoteKind::loss: {
+            const auto rank = in.next<uint32_t>();
+            const auto why = in.next<std::string>();
+            if (in.status() && rank < ranks())
+                take_loss(rank, fmt::format("{} says: {}", name_of(from), why));
             break;
         }
         default:
@@ -71,6 +79,7 @@ void RemoteTeam::take_loss(uint32_t rank, const std::string& why) {
         const std::lock_guard lock(mutex_);
         if (problem_.empty()) problem_ = fmt::format("{} is lost: {}", name_of(rank), why);
     }
+    sums_.stop();
     came_.notify_all();
 }
 
@@ -165,6 +174,19 @@ double RemoteTeam::hop_seconds(uint32_t from, uint32_t to, uint64_t bytes) {
     const Result<std::vector<std::byte>> answer =
         call(from, RemoteCall::hop, std::move(Packer().add(to, bytes)));
     return answer ? Unpacker(answer.value()).next<double>() : 0.0;
+}
+
+double RemoteTeam::sum_seconds(const std::vector<uint32_t>& ranks, uint64_t floats) {
+    const uint64_t chain = new_chain();
+    std::vector<std::pair<uint32_t, uint64_t>> calls;
+    for (const uint32_t rank : ranks)
+        if (rank != wire_->rank())
+            calls.emplace_back(rank,
+                               begin(rank, RemoteCall::sums, std::move(Packer().add(chain, ranks, floats))));
+    const double seconds = sums_.seconds(chain, ranks, floats);
+    for (const auto& [rank, call] : calls)
+        if (!finish(rank, call)) return 0.0;
+    return seconds;
 }
 
 }  // namespace redline

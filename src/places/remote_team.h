@@ -5,6 +5,7 @@
 #include "mpi/wire.h"
 #include "places/remote_messages.h"
 #include "places/remote_ping.h"
+#include "places/wire_sums.h"
 #include "plan/backend.h"
 
 #include <atomic>
@@ -59,8 +60,13 @@ public:
     // Waits for the rows of a step. Where `cancel` turns true, ranks are told to end it.
     Result<RemoteRows> rows(uint64_t chain, uint64_t number, const std::atomic<bool>* cancel);
 
+    // The sums of which this rank has a part.
+    WireSums& sums() { return sums_; }
+
     // Seconds that so many bytes take from one rank to another; 0: not known.
     double hop_seconds(uint32_t from, uint32_t to, uint64_t bytes);
+    // Seconds of a sum of so many floats over these ranks, of which this is one; 0: not known.
+    double sum_seconds(const std::vector<uint32_t>& ranks, uint64_t floats);
 
     // Why the job cannot go on, since a rank or its device was lost; empty: it can.
     std::string problem() const;
@@ -84,6 +90,7 @@ private:
 
     std::unique_ptr<Wire> wire_;
     RemotePing ping_;
+    WireSums sums_;
     std::atomic<uint64_t> chains_ = 0;
     bool ended_ = false;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plan/backend.h"
+#include "plan/passes/shard.h"
 
 namespace redline {
 
@@ -11,9 +12,9 @@ public:
     virtual ~FarBackend() = default;
     // lower() of this backend. The steps that come back are those of the other process.
     virtual Result<BoundPlan> lower_there(const Plan& plan, bool fuse) = 0;
-    // Places some of the model's weights, which `infos` describes as they are in the file. Loading goes on
-    // when it returns: making caches waits for it.
-    virtual Result<std::unique_ptr<WeightStore>> load_there(std::span<const Weight> which,
+    // Places parts of some of the model's weights, which `infos` describes as they are in the file. Loading
+    // goes on when it returns: making caches waits for it.
+    virtual Result<std::unique_ptr<WeightStore>> load_there(std::span<const WeightSlice> slices,
                                                             std::span<const WeightInfo> infos) = 0;
 };
 

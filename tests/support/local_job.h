@@ -98,6 +98,10 @@ public:
         switch_->ends[0].losses(rank, "the test has cut it off");
         switch_->ends[rank].losses(0, "the test has cut it off");
     }
+    // Breaks the connection of two other ranks, which the first one sees.
+    void lose_between(uint32_t rank, uint32_t other) {
+        switch_->ends[rank].losses(other, "the test has cut it off");
+    }
     // A message of one rank to another that no rank would send.
     void send(uint32_t from, uint32_t to, const WireMessage& message) {
         switch_->ends[to].listener(from, message);
