@@ -9,6 +9,7 @@
 #include "plan/kernel_key.h"
 #include "text/tokens/unicode.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace redline::cli {
@@ -158,19 +159,26 @@ Json model_json(const LoadedModel& loaded) {
 Json ranks_json(const LoadedModel& loaded) {
     Json all = Json::array();
     const std::vector<const OpenDevice*> devices = loaded.devices();
+    double shares = 0.0;
+    for (const RankPlace& rank : loaded.split.ranks) shares += rank.share;
     for (size_t i = 0; i < devices.size(); ++i) {
         const OpenDevice& device = *devices[i];
         const DeviceInfo& info = device.backend->device();
         const std::optional<LayerRange> range = layers_of(loaded, device);
         const double hop =
             i + 1 < devices.size() ? crossing_of(loaded)(*device.backend, *devices[i + 1]->backend) : 0.0;
-        all.push_back({{"rank", device.rank},
-                       {"device_id", device.local_id()},
-                       {"device", info.name},
-                       {"device_detail", info.detail},
-                       {"first_layer", range ? Json(range->first) : Json(nullptr)},
-                       {"last_layer", range ? Json(range->last) : Json(nullptr)},
-                       {"hop_seconds", hop > 0.0 ? Json(hop) : Json(nullptr)}});
+        const auto part = std::ranges::find(loaded.split.ranks, device.backend.get(), &RankPlace::backend);
+        const double sum = loaded.speed.sum_seconds;
+        all.push_back(
+            {{"rank", device.rank},
+             {"device_id", device.local_id()},
+             {"device", info.name},
+             {"device_detail", info.detail},
+             {"first_layer", range ? Json(range->first) : Json(nullptr)},
+             {"last_layer", range ? Json(range->last) : Json(nullptr)},
+             {"hop_seconds", hop > 0.0 ? Json(hop) : Json(nullptr)},
+             {"share", part != loaded.split.ranks.end() ? Json(part->share / shares) : Json(nullptr)},
+             {"sum_seconds", sum > 0.0 ? Json(sum) : Json(nullptr)}});
     }
     return all;
 }

@@ -40,7 +40,7 @@ Json methods_json(const Speculation* speculation);
 Json model_json(const LoadedModel& loaded);
 Json device_json(const LoadedModel& loaded);
 // The layers and the device of each rank of a job, and the seconds that a row of activations takes from it to
-// the next one.
+// the next one. Where ranks divide each layer: their shares, and the seconds of a sum.
 Json ranks_json(const LoadedModel& loaded);
 
 }  // namespace redline::cli

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 namespace redline {
 
@@ -91,9 +92,6 @@ bool any_gpu(const LoadedModel& loaded) {
 // Adds the devices of other ranks before those of this one, which computes the output. Shares are in the
 // order of ranks.
 Status add_ranks(LoadedModel& loaded, const HostOptions& options) {
-    if (options.split_mode == SplitMode::tensor)
-        return error("{}: ranks share whole layers out, and a layer is not divided over them: leave it out",
-                     options.names->with(options.names->split_mode, "tensor"));
     std::vector<OpenDevice> all = RL_TRY(options.job->devices()), mine;
     mine.push_back(std::move(loaded.device));
     for (OpenDevice& other : loaded.others) mine.push_back(std::move(other));
@@ -136,6 +134,17 @@ Status divide(LoadedModel& loaded, std::span<OpenDevice* const> same, const Host
 
 }  // namespace
 
+std::string why_not_divided(const LoadedModel& loaded) {
+    std::set<uint32_t> ranks;
+    for (const OpenDevice* one : loaded.devices())
+        if (!ranks.insert(one->rank).second)
+            return fmt::format(
+                "rank {} has several devices, and has to divide layers with one: --device names it",
+                one->rank);
+    if (!ranks.contains(0)) return "rank 0, which computes with all others, has no share";
+    return "";
+}
+
 Status choose_devices(LoadedModel& loaded, const HostOptions& options) {
     std::vector<DeviceChoice> all = {RL_TRY(choose_device(options.device))};
     for (const std::string& other : options.others) all.push_back(RL_TRY(choose_device(other)));
@@ -149,8 +158,13 @@ Status choose_devices(LoadedModel& loaded, const HostOptions& options) {
                      options.names->shares, shares.size(), shares.size() == 1 ? "" : "s", all.size(),
                      all.size() == 1 ? "" : "s", options.names->device);
     RL_TRY(take(loaded, std::move(all), shares));
-    if (options.job) return add_ranks(loaded, options);
+    if (options.job) RL_TRY(add_ranks(loaded, options));
     loaded.divides = loaded.is_shared() && options.split_mode == SplitMode::tensor;
+    if (!options.job || !loaded.divides) return {};
+    if (const std::string why = why_not_divided(loaded); !why.empty())
+        return error("{}: {}; {} shares whole layers out",
+                     options.names->with(options.names->split_mode, "tensor"), why,
+                     options.names->with(options.names->split_mode, "layer"));
     return {};
 }
 

@@ -122,7 +122,8 @@ Status check_device(LoadedModel& loaded, OpenDevice& device, const HostOptions& 
 Status check_kernels(LoadedModel& loaded, const HostOptions& options, uint64_t context, uint32_t outputs) {
     for (OpenDevice* device : loaded.devices()) {
         if (device->rank > 0)
-            RL_TRY(options.job->prepare(*device, options, context, outputs));
+            RL_TRY(options.job->prepare(*device, options, context, outputs,
+                                        loaded.divides ? rank_places(loaded) : std::vector<RankPlace>()));
         else
             RL_TRY(check_device(loaded, *device, options, context, outputs));
     }

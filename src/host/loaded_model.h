@@ -78,6 +78,9 @@ struct LoadedModel {
     OpenDevice device;               // the first, and mostly the only one
     std::vector<OpenDevice> others;  // those that share its layers, in the order of these
     bool divides = false;            // each layer is divided over these, see SplitMode::tensor
+    // In a rank of a job that computes for rank 0: all ranks that divide each layer, with no backend but the
+    // one of this process; empty: they do not.
+    std::vector<RankPlace> job_ranks;
     ModelSplit split;
     MeasuredSpeed speed;
     CacheType cache = CacheType::f16;
@@ -92,7 +95,7 @@ struct LoadedModel {
     std::vector<const OpenDevice*> places() const;
     // Where the logits are computed, and MTP heads.
     Backend& output_backend() const {
-        return split ? *with_steps(split.placements).back().backend : *device.backend;
+        return split.placements.empty() ? *device.backend : *with_steps(split.placements).back().backend;
     }
     // "cpu", "vulkan", and of several devices "vulkan:1".
     std::string label(const Backend* backend) const;

@@ -88,7 +88,12 @@ private:
         uint32_t outputs = 0;
         in.get(context, outputs, options.batch, options.cache, options.sequences, options.kept,
                options.snapshots, options.pages, options.drafts, options.alike_rows);
+        const auto shares = in.next<std::vector<double>>();
+        const auto place = in.next<uint64_t>();
         RL_TRY(in.status());
+        loaded_.job_ranks.clear();
+        for (const double share : shares) loaded_.job_ranks.push_back({nullptr, share});
+        if (place < shares.size()) loaded_.job_ranks[place].backend = loaded_.device.backend.get();
         std::vector<const Backend*> before;
         for (const Backend* one : devices()) before.push_back(one);
         RL_TRY(check_kernels(loaded_, options, context, outputs));
@@ -166,11 +171,14 @@ Result<std::vector<std::byte>> RankJob::ask(const OpenDevice& device, Packer arg
 }
 
 Status RankJob::prepare(const OpenDevice& device, const HostOptions& options, uint64_t context,
-                        uint32_t outputs) {
+                        uint32_t outputs, std::span<const RankPlace> ranks) {
+    std::vector<double> shares;
+    for (const RankPlace& rank : ranks) shares.push_back(rank.share);
+    const auto place = std::ranges::find(ranks, device.backend.get(), &RankPlace::backend) - ranks.begin();
     Packer out;
     out.add(RankCall::prepare, device.number, context, outputs, options.batch, options.cache,
             options.sequences, options.kept, options.snapshots, options.pages, options.drafts,
-            options.alike_rows);
+            options.alike_rows, shares, uint64_t(place));
     RL_TRY(ask(device, std::move(out)));
     return {};
 }

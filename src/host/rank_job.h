@@ -1,5 +1,6 @@
-// A model whose layers are shared out over the processes of a job, its ranks: rank 0 has the engine and the
-// last layers, the others compute the layers before them, each on the devices that it opens.
+// A model that is divided over the processes of a job, its ranks: rank 0 has the engine and the last layers,
+// the others compute the layers before them, each on the devices that it opens. Or each computes a part of
+// every layer.
 #pragma once
 
 #include "host/loaded_model.h"
@@ -20,7 +21,9 @@ public:
     Status check_same(const Model& model, const HostOptions& options);
     Result<std::unique_ptr<Backend>> open(const OpenDevice& device) const;
     // Has the rank check and time its kernels, as this one does before a session of so many tokens.
-    Status prepare(const OpenDevice& device, const HostOptions& options, uint64_t context, uint32_t outputs);
+    // `ranks`: those that divide each layer; empty: the rank has whole ones.
+    Status prepare(const OpenDevice& device, const HostOptions& options, uint64_t context, uint32_t outputs,
+                   std::span<const RankPlace> ranks);
     // The rank measures, or knows, how fast its device is; `anew`: it measures.
     void measure(OpenDevice& device, bool anew);
     // Seconds that a row of activations takes from one device to the other's rank; 0: not known.

@@ -1,5 +1,6 @@
 #include "host/tensor_split.h"
 
+#include "host/device_list.h"
 #include "host/expected_speed.h"
 #include "memory/budget.h"
 
@@ -11,10 +12,11 @@ namespace redline {
 
 namespace {
 
-// Seconds of a sum: measured on linked devices, or those of going on at another place, where that takes
-// longest.
+// Seconds of a sum: measured on linked devices and over ranks of a job, or those of going on at another
+// place, where that takes longest.
 double seconds_of_sum(const LoadedModel& loaded, std::span<const RankPlace> ranks) {
-    if (Ranks::may_link(ranks)) return Ranks::sum_seconds(ranks, loaded.model->config().dim);
+    if (Ranks::may_link(ranks) || !Ranks::job_ranks(ranks).empty())
+        return Ranks::sum_seconds(ranks, loaded.model->config().dim);
     double most = 0.0;
     for (size_t i = 0; i + 1 < ranks.size(); ++i)
         most = std::max(most, crossing_of(loaded)(*ranks[i].backend, *ranks[i + 1].backend));
@@ -57,7 +59,8 @@ Speed speed_of(const LoadedModel& loaded, std::span<const RankPlace> ranks, cons
 double speed_of_layers(const LoadedModel& loaded, const SessionOptions& session,
                        std::span<const RankPlace> ranks) {
     SplitWish wish;
-    for (const RankPlace& rank : ranks) wish.shares.push_back(rank.share);
+    for (const OpenDevice* one : loaded.devices())
+        wish.shares.push_back(std::ranges::find(ranks, one->backend.get(), &RankPlace::backend)->share);
     SessionOptions whole = session;
     whole.ranks.clear();
     const Result<Split> split = split_model(*loaded.model, whole, loaded.split_places(), wish);
@@ -78,14 +81,15 @@ bool all_alike(const std::vector<const OpenDevice*>& devices) {
 }  // namespace
 
 SessionOptions with_ranks(SessionOptions session, const LoadedModel& loaded) {
-    if (loaded.divides) session.ranks = rank_places(loaded);
+    session.ranks = loaded.divides ? rank_places(loaded) : loaded.job_ranks;
     return session;
 }
 
 std::vector<RankPlace> rank_places(const LoadedModel& loaded) {
     std::vector<RankPlace> ranks;
     std::vector<double> rates;
-    const std::vector<const OpenDevice*> devices = loaded.devices();
+    std::vector<const OpenDevice*> devices = loaded.devices();
+    std::ranges::stable_sort(devices, {}, &OpenDevice::rank);  // in this order they add rows
     const bool asked = std::ranges::all_of(devices, [](const OpenDevice* one) { return one->share > 0.0; });
     for (const OpenDevice* one : devices) {
         ranks.push_back({one->backend.get(), asked ? one->share : 1.0});
@@ -114,7 +118,9 @@ Result<TensorSplit> divide_tensors(LoadedModel& loaded, const HostOptions& optio
         if (const Status fits = check_fits(split.needs[i], model, device, session.context); !fits)
             return refusal(fits.error());
     }
-    split.sum_seconds = seconds_of_sum(loaded, split.ranks);
+    // Of a job a note and the plan say the same.
+    const bool known = options.job && loaded.speed.sum_seconds > 0.0;
+    split.sum_seconds = known ? loaded.speed.sum_seconds : seconds_of_sum(loaded, split.ranks);
     loaded.speed.sum_seconds = split.sum_seconds;
     split.speed = speed_of(loaded, split.ranks, split.sharing, split.sum_seconds);
     split.layers_speed = speed_of_layers(loaded, session, split.ranks);
@@ -131,8 +137,16 @@ static bool leaves_division_open(const HostOptions& options) {
 void choose_division(LoadedModel& loaded, const HostOptions& options) {
     constexpr double kFaster = 1.1;
     if (!loaded.is_shared() || loaded.divides || !leaves_division_open(options)) return;
-    if (loaded.model->has_head()) return;  // which guesses for whole layers alone
-    if (!all_alike(std::as_const(loaded).devices()) || !Ranks::may_link(rank_places(loaded))) return;
+    const auto keep_whole = [&](const std::string& why) {
+        if (options.job) options.notes->inform("whole layers are shared out: " + why);
+    };
+    // A job has whole layers unless it was left open in words.
+    if (options.job && options.split_mode != SplitMode::best) return;
+    if (options.job && !why_not_divided(loaded).empty()) return keep_whole(why_not_divided(loaded));
+    if (loaded.model->has_head()) return keep_whole("the model's MTP head guesses for these alone");
+    if (!options.job &&
+        (!all_alike(std::as_const(loaded).devices()) || !Ranks::may_link(rank_places(loaded))))
+        return;
     const uint64_t most = loaded.model->config().train_context;
     const uint64_t context =
         options.context > 0 ? uint64_t(options.context) : std::min(options.default_context, most);
@@ -146,7 +160,8 @@ void choose_division(LoadedModel& loaded, const HostOptions& options) {
                                      split.error().message.substr(0, split.error().message.rfind(';')));
     const double divided = split.value().speed.expected, whole = split.value().layers_speed;
     // Neither is measured of small models.
-    if (divided <= 0.0 || whole <= 0.0) return;
+    if (divided <= 0.0 || whole <= 0.0)
+        return keep_whole("the speed of the ranks is not known, as that of no model below 1 GiB is");
     const std::string of_sums = split.value().sum_seconds > 0.0 ? fmt::format(", with {:.1f} us for a sum",
                                                                               split.value().sum_seconds * 1e6)
                                                                 : "";
@@ -228,7 +243,9 @@ std::string sums_text(const TensorSplit& split) {
     if (sharing.sums == 0) return "";
     std::string text = fmt::format("sums of a token: {} of {} over {} devices, {}", sharing.sums,
                                    format_bytes(sharing.sum_bytes / sharing.sums), split.ranks.size(),
-                                   Ranks::may_link(split.ranks) ? "which add by themselves" : "by the host");
+                                   Ranks::may_link(split.ranks)            ? "which add by themselves"
+                                   : Ranks::job_ranks(split.ranks).empty() ? "by the host"
+                                                                           : "over MPI");
     if (split.sum_seconds > 0.0)
         text += fmt::format("; about {:.0f} us", sharing.sums * split.sum_seconds * 1e6);
     if (split.layers_speed > 0.0 && split.speed.expected > 0.0)

@@ -19,9 +19,10 @@ struct TensorSplit {
 // how fast each reads.
 std::vector<RankPlace> rank_places(const LoadedModel& loaded);
 // Has each layer divided where the options leave that open, the devices are GPUs of one kind that add rows by
-// themselves, and it should be faster than sharing whole layers out by more than a tenth. A note says so.
+// themselves or the ranks of a job, and it should be faster than sharing whole layers out by more than a
+// tenth. A note says so.
 void choose_division(LoadedModel& loaded, const HostOptions& options);
-// A session of such a model has its ranks; others stay as they are.
+// A session of such a model has its ranks.
 SessionOptions with_ranks(SessionOptions session, const LoadedModel& loaded);
 // An error where the model cannot be divided, or a part does not fit its device, with what would work.
 Result<TensorSplit> divide_tensors(LoadedModel& loaded, const HostOptions& options,

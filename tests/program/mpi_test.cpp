@@ -139,6 +139,62 @@ TEST_CASE("mpi: prompts and tokens over two to four ranks have the logits of one
     }
 }
 
+TEST_CASE(
+    "mpi: each layer divided over two to four ranks gives the same logits each time, and says its parts") {
+    if (launchers().empty()) RL_SKIP(kNoMpi);
+    const Launcher& launcher = launchers()[0];
+    for (const std::string name : {"llama3", "qwen3moe", "qwen35", "deepseek2-v3"})
+        for (const int ranks : {2, 3, 4}) {
+            if (ranks > 2 && name != "llama3") continue;
+            INFO(name, " over ", ranks, " ranks");
+            const auto run = [&] {
+                return bench(launch(of_ranks(
+                    launcher, ranks,
+                    {"bench", "--device", "cpu", "-sm", "tensor", "-m", golden("models/" + name + ".gguf"),
+                     "-p", "0", "-n", "0", "-pg", "40,5", "-b", "16", "-r", "1", "-o", "json"})));
+            };
+            const Json first = run(), second = run();
+            REQUIRE(first.contains("logits_hash"));
+            CHECK(first["logits_hash"] == second["logits_hash"]);
+            REQUIRE(first["ranks"].size() == size_t(ranks));
+            double shares = 0.0;
+            for (const Json& rank : first["ranks"]) {
+                REQUIRE(rank["share"].is_number());
+                shares += rank["share"].get<double>();
+                CHECK(rank["first_layer"].is_null());
+                CHECK(rank["sum_seconds"].is_number());
+            }
+            CHECK(shares == doctest::Approx(1.0));
+        }
+}
+
+TEST_CASE("mpi: ranks that divide each layer answer as one process does, and tell what is summed") {
+    if (launchers().empty()) RL_SKIP(kNoMpi);
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{"-sm", "tensor"},
+          {"-sm", "tensor", "-ts", "3,1", "--spec-type", "ngram-simple"}}) {
+        std::vector<std::string> arguments = {"run",           "-v", "--device", "cpu", "-m",
+                                              mixture_model(), "-p", "a"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Outcome outcome = launch(of_ranks(launchers()[0], 2, arguments));
+        CHECK_MESSAGE(outcome.code == 0, outcome.err);
+        CHECK(outcome.out == ChainModel::kWholeText);
+        CHECK_MESSAGE(has(outcome.err, "layers over rank 0's cpu ("), outcome.err);
+        CHECK_MESSAGE(has(outcome.err, "over 2 devices, over MPI"), outcome.err);
+    }
+    const Outcome open = launch(of_ranks(
+        launchers()[0], 2, {"run", "-v", "--device", "cpu", "-m", chain_model(), "-p", "a", "-sm", "auto"}));
+    CHECK_MESSAGE(open.code == 0, open.err);
+    CHECK_MESSAGE(has(open.err, "whole layers are shared out: the speed of the ranks is not known"),
+                  open.err);
+    const Outcome info = launch(of_ranks(
+        launchers()[0], 2, {"info", "--json", "--device", "cpu", "-m", mixture_model(), "-sm", "tensor"}));
+    const Json all = read_json(info.out);
+    REQUIRE_MESSAGE(all["memory"].contains("tensors"), info.err);
+    CHECK(all["memory"]["tensors"]["ranks"].size() == 2);
+    CHECK(all["memory"]["tensors"]["sum_seconds"].is_number());
+}
+
 TEST_CASE("mpi: rank 0 answers and tells the plan, the others print nothing; guesses change no text") {
     if (launchers().empty()) RL_SKIP(kNoMpi);
     for (const Launcher& launcher : launchers())
@@ -157,32 +213,33 @@ TEST_CASE("mpi: rank 0 answers and tells the plan, the others print nothing; gue
 TEST_CASE(
     "mpi: a server of two ranks has the texts of one process for two users, one that leaves, and a drain") {
     if (launchers().empty()) RL_SKIP(kNoMpi);
-    for (const Launcher& launcher : launchers()) {
-        INFO(launcher.path);
-        std::vector<std::string> texts(2);
-        std::string last;
-        const Outcome outcome = serve(launcher, {"-m", chain_model()}, [&](uint16_t port) {
-            {
-                HttpConnection leaves(port);
-                leaves.send(
-                    http_text("POST", "/v1/completions",
-                              R"({"prompt": "a", "stream": true, "ignore_eos": true, "max_tokens": 2000})"));
-                CHECK(leaves.receive());
-            }
-            std::vector<std::thread> clients;
-            for (std::string& text : texts)
-                clients.emplace_back([&text, port] {
-                    const Json got = completion(port, {{"max_tokens", 100}});
-                    text = got.is_object() ? got["choices"][0].value("text", "") : "no answer";
-                });
-            for (std::thread& client : clients) client.join();
-            const Json got = completion(port, {{"max_tokens", 5}});
-            last = got.is_object() ? got["choices"][0].value("text", "") : "no answer";
-        });
-        CHECK(has(outcome.err, "the server ends"));
-        for (const std::string& text : texts) CHECK(text == ChainModel::kWholeText);
-        CHECK(last == std::string(ChainModel::kWholeText).substr(0, 5));
-    }
+    for (const Launcher& launcher : launchers())
+        for (const std::string mode : {"layer", "tensor"}) {
+            INFO(launcher.path, " ", mode);
+            std::vector<std::string> texts(2);
+            std::string last;
+            const Outcome outcome = serve(launcher, {"-m", chain_model(), "-sm", mode}, [&](uint16_t port) {
+                {
+                    HttpConnection leaves(port);
+                    leaves.send(http_text(
+                        "POST", "/v1/completions",
+                        R"({"prompt": "a", "stream": true, "ignore_eos": true, "max_tokens": 2000})"));
+                    CHECK(leaves.receive());
+                }
+                std::vector<std::thread> clients;
+                for (std::string& text : texts)
+                    clients.emplace_back([&text, port] {
+                        const Json got = completion(port, {{"max_tokens", 100}});
+                        text = got.is_object() ? got["choices"][0].value("text", "") : "no answer";
+                    });
+                for (std::thread& client : clients) client.join();
+                const Json got = completion(port, {{"max_tokens", 5}});
+                last = got.is_object() ? got["choices"][0].value("text", "") : "no answer";
+            });
+            CHECK(has(outcome.err, "the server ends"));
+            for (const std::string& text : texts) CHECK(text == ChainModel::kWholeText);
+            CHECK(last == std::string(ChainModel::kWholeText).substr(0, 5));
+        }
 }
 
 TEST_CASE("mpi: rank 0 reads the prompt from standard input") {
@@ -198,24 +255,25 @@ TEST_CASE("mpi: rank 0 reads the prompt from standard input") {
 
 TEST_CASE("mpi: a rank that is killed ends the job with a message that names it") {
     if (launchers().empty()) RL_SKIP(kNoMpi);
-    for (const Launcher& launcher : launchers()) {
-        INFO(launcher.path);
-        const Outcome outcome = serve(
-            launcher, {"-m", ring_model()},
-            [&](uint16_t port) {
-                HttpConnection waits(port);
-                waits.send(http_text(
-                    "POST", "/v1/completions",
-                    R"({"prompt": "a", "stream": true, "ignore_eos": true, "max_tokens": 100000})"));
-                CHECK(waits.receive());
-                const pid_t victim = process_of(launcher, ring_model(), 1);
-                REQUIRE(victim > 0);
-                ::kill(victim, SIGKILL);
-            },
-            true);
-        CHECK(outcome.code != 0);
-        CHECK_MESSAGE(has(outcome.err, "rank 1"), outcome.err);
-    }
+    for (const Launcher& launcher : launchers())
+        for (const std::string mode : {"layer", "tensor"}) {
+            INFO(launcher.path, " ", mode);
+            const Outcome outcome = serve(
+                launcher, {"-m", ring_model(), "-sm", mode},
+                [&](uint16_t port) {
+                    HttpConnection waits(port);
+                    waits.send(http_text(
+                        "POST", "/v1/completions",
+                        R"({"prompt": "a", "stream": true, "ignore_eos": true, "max_tokens": 100000})"));
+                    CHECK(waits.receive());
+                    const pid_t victim = process_of(launcher, ring_model(), 1);
+                    REQUIRE(victim > 0);
+                    ::kill(victim, SIGKILL);
+                },
+                true);
+            CHECK(outcome.code != 0);
+            CHECK_MESSAGE(has(outcome.err, "rank 1"), outcome.err);
+        }
 }
 
 TEST_CASE("mpi: ranks with other files or options are named, and what runs in one process is refused") {
@@ -236,11 +294,21 @@ TEST_CASE("mpi: ranks with other files or options are named, and what runs in on
     CHECK(missing.code == 1);
     CHECK_MESSAGE(has(missing.err, "rank 1: cannot open /nowhere/model.gguf"), missing.err);
     const Outcome command = launch(of_ranks(launcher, 2, {"tokenize", "-m", chain_model(), "abc"})),
-                  tensor = launch(
-                      of_ranks(launcher, 2,
-                               {"run", "--device", "cpu", "-sm", "tensor", "-m", chain_model(), "-p", "a"}));
+                  tensor = launch(of_ranks(launcher, 3,
+                                           {"run", "--device", "cpu", "-sm", "tensor", "-ts", "0,1,1", "-m",
+                                            chain_model(), "-p", "a"})),
+                  several = launch(of_ranks(
+                      launcher, 2,
+                      {"run", "--device", "cpu,cpu", "-sm", "tensor", "-m", chain_model(), "-p", "a"})),
+                  whole = launch(of_ranks(launcher, 2,
+                                          {"run", "--device", "cpu", "-sm", "tensor", "-m",
+                                           golden("models/olmo2.gguf"), "-p", "a"}));
     CHECK(command.code != 0);
     CHECK_MESSAGE(has(command.err, "tokenize runs in one process"), command.err);
     CHECK(tensor.code == 1);
-    CHECK_MESSAGE(has(tensor.err, "ranks share whole layers out"), tensor.err);
+    CHECK_MESSAGE(has(tensor.err, "rank 0, which computes with all others, has no share"), tensor.err);
+    CHECK(several.code == 1);
+    CHECK_MESSAGE(has(several.err, "has several devices"), several.err);
+    CHECK(whole.code == 1);
+    CHECK_MESSAGE(has(whole.err, "rms_norm cannot be divided over devices"), whole.err);
 }
