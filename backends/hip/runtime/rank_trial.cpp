@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 
 namespace redline::hip {
 
@@ -83,18 +84,29 @@ struct HipRankLink::Trial {
     GraphExec graphs[2] = {};  // sums alone, and sums that are compared
 };
 
+// The first error is the cause: the others fail since they were given up, or the library was before, which
+// knows why.
 Status HipRankLink::in_threads(const std::function<Status(size_t rank)>& work) {
-    std::vector<Status> found(ranks_.size());
+    std::mutex mutex;
+    Status cause;
+    bool aborted_before = false;
     {
         std::vector<std::jthread> threads;
         for (size_t rank = 0; rank < ranks_.size(); ++rank)
             threads.emplace_back([&, rank] {
-                found[rank] = ranks_[rank].device->use();
-                if (found[rank]) found[rank] = work(rank);
-                if (!found[rank]) give_up();
+                Status done = ranks_[rank].device->use();
+                if (done) done = work(rank);
+                if (done) return;
+                const std::lock_guard lock(mutex);
+                if (cause) {
+                    aborted_before = library_ && library_->aborted();
+                    cause = std::move(done);
+                }
+                give_up();
             });
     }
-    for (const Status& one : found) RL_TRY(Status(one));
+    if (aborted_before) RL_TRY(waited());
+    RL_TRY(std::move(cause));
     return waited();
 }
 
