@@ -81,6 +81,30 @@ TEST_CASE("weight scales: products with scaled matrices and experts are those of
     std::filesystem::remove(path);
 }
 
+TEST_CASE("weight scales: they are applied once in a model whose layers are on two devices, fused or not") {
+    const std::string path = changed_path();
+    const std::vector<Token> tokens = golden_tokens();
+    const std::unique_ptr<Backend> first = test::cpu(1), second = test::cpu(1);
+    for (const std::string name : {"llama3", "qwen3moe", "gpt-oss", "qwen35moe"})
+        for (const bool fuse : {true, false}) {
+            INFO(name, " fused ", fuse);
+            save_changed(must(Gguf::open(golden("models/" + name + ".gguf"))), add_scales, {}, path);
+            SessionOptions options{64, 16, 16};
+            options.cache = CacheType::f32;
+            options.fuse = fuse;
+            const Model whole = must(Model::load(path, *first, {64, {}}));
+            const std::vector<float> want = all_logits(whole, tokens, options);
+            const Model parts = must(Model::inspect(path, 64));
+            const Plan plan = must(parts.plan(1, 1, {64, 16, CacheType::f32}));
+            size_t behind_first = 1;
+            while (plan.steps[behind_first].layer == 0) ++behind_first;
+            options.placements = {{first.get(), 0, behind_first},
+                                  {second.get(), behind_first, plan.steps.size()}};
+            CHECK(all_logits(parts, tokens, options) == want);
+        }
+    std::filesystem::remove(path);
+}
+
 TEST_CASE("weight scales: a scale of several numbers, of zero or of none is an error that names it") {
     const auto scaled = [](std::vector<float> numbers) {
         return error_of([numbers](std::vector<TensorData>& all) {
