@@ -129,7 +129,7 @@ public:
     // Memory of the system is taken when it is first written: to allocate it costs nothing.
     Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
                                std::vector<PlanGroup> groups) override {
-        const uint64_t before = Region::allocated();
+        const uint64_t before = Region::allocated_here();
         uint64_t weight_bytes = 0;
         for (const WeightInfo& info : weights) weight_bytes += placed_bytes(info);
         const Region region = RL_TRY(Region::allocate(weight_bytes, "weights"));
@@ -142,7 +142,7 @@ public:
         MemoryNeed need;
         need.weights = region.size();
         need.cache = store->bytes();
-        need.scratch = Region::allocated() - before - need.weights - need.cache;
+        need.scratch = Region::allocated_here() - before - need.weights - need.cache;
         need.staging = kReadChunk * team_.size();
         return need;
     }

@@ -10,6 +10,13 @@
 namespace redline::cpu {
 
 static std::atomic<uint64_t> all_allocated{0};
+static thread_local uint64_t here_allocated = 0;
+
+static void count(uint64_t bytes) {
+    all_allocated += bytes;
+    here_allocated += bytes;
+}
+
 static constexpr uint64_t kHugePage = uint64_t(2) << 20;
 
 Result<Region> Region::allocate(uint64_t bytes, std::string_view purpose, bool guarded) {
@@ -32,7 +39,7 @@ Result<Region> Region::allocate(uint64_t bytes, std::string_view purpose, bool g
     region.guard_ = guard;
     region.content_ = bytes;
     region.purpose_ = purpose;
-    all_allocated += region.size_;
+    count(region.size_);
     return region;
 }
 
@@ -51,11 +58,15 @@ Region& Region::operator=(Region&& other) noexcept {
 
 Region::~Region() {
     if (data_) os::free_pages(data_ - guard_, size_ + guard_);
-    all_allocated -= size_;
+    count(-size_);
 }
 
 uint64_t Region::allocated() {
     return all_allocated.load();
+}
+
+uint64_t Region::allocated_here() {
+    return here_allocated;
 }
 
 void Region::guard(std::span<const ByteRange> gaps) {

@@ -17,6 +17,9 @@ public:
     std::byte* data() const { return data_; }
     // Bytes in all regions of the program.
     static uint64_t allocated();
+    // Bytes that this thread has allocated less those that it has freed, modulo 2^64: other threads do not
+    // change it.
+    static uint64_t allocated_here();
     uint64_t size() const { return size_; }
     // Makes these parts of it guards, too.
     void guard(std::span<const ByteRange> gaps);
