@@ -107,6 +107,32 @@ TEST_CASE("shard: shares go by whole grains, and blocks of a format stay whole")
     CHECK(divided(layer_plan("Q8_0"), {100, 1})[1].plan.caches[0].kv_heads == 1);
 }
 
+TEST_CASE("shard: blocks of a format stay whole in a block of experts") {
+    constexpr uint32_t kExperts = 4, kExpertHidden = 768;
+    std::vector<WeightInfo> weights;
+    const auto add = [&](const char* name, Shape shape, const char* of,
+                         WeightRole role = WeightRole::matrix) {
+        weights.push_back({{name, find_format(of), shape}, role});
+        return Weight{int32_t(weights.size() - 1)};
+    };
+    const Weight table = add("token_embd", {1, kWords, kWidth}, "F32"),
+                 gain = add("gain", {1, 1, kWidth}, "F32", WeightRole::vector),
+                 router = add("router", {1, kExperts, kWidth}, "F32"),
+                 gate = add("gate", {kExperts, kExpertHidden, kWidth}, "F32"),
+                 up = add("up", {kExperts, kExpertHidden, kWidth}, "F32"),
+                 down = add("down", {kExperts, kWidth, kExpertHidden}, "Q4_K"),
+                 head = add("head", {1, kWords, kWidth}, "F32");
+    PlanBuilder p(weights, {64, 1, CacheType::f32}, 1, 1);
+    const Slot x = p.embed(table);
+    p.expert_block(x, {gain, 1e-5f}, {router, 2}, {gate, up, down});
+    p.next_layer();
+    p.logits(x, head, {gain, 1e-5f});
+    const std::vector<RankPlan> ranks = divided(test::must(std::move(p).finish()), {1, 1});
+    CHECK(shape_of(ranks[0], "down").cols == 512);
+    CHECK(shape_of(ranks[1], "down").cols == 256);
+    for (const RankPlan& rank : ranks) CHECK(shape_of(rank, "gate").rows == shape_of(rank, "down").cols);
+}
+
 TEST_CASE("shard: a rank without heads has no attention, and still a part of each sum") {
     const std::vector<RankPlan> ranks = divided(layer_plan("F32", 1), {1, 1, 1});
     size_t with = 0;

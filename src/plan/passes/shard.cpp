@@ -74,7 +74,12 @@ private:
         return slice({w, {}, normal(std::move(rows), whole_.weight(w).tensor.shape.rows), {}});
     }
     Weight cols_of(Weight w, Runs cols) {
-        return slice({w, {}, {}, normal(std::move(cols), whole_.weight(w).tensor.shape.cols)});
+        const Tensor& whole = whole_.weight(w).tensor;
+        for (const Run& run : cols)
+            RL_CHECK(run.first % whole.format->block == 0 && run.count % whole.format->block == 0,
+                     "columns {} to {} of {} are no whole blocks", run.first, run.first + run.count,
+                     whole.name);
+        return slice({w, {}, {}, normal(std::move(cols), whole.shape.cols)});
     }
     Weight elements_of(Weight w, Runs elements) {
         return w ? slice({w, {}, {}, normal(std::move(elements), whole_.weight(w).tensor.shape.elements())})

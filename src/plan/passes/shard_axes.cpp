@@ -271,6 +271,11 @@ private:
             for (const Slot slot : *list)
                 if (cuts(slot)) return admit_cut(op);
     }
+    // The hidden rows are within the op.
+    void admit(const ExpertBlock& op) {
+        admit(op.gated);
+        admit(op.linear);
+    }
     void admit_cut(const auto&) { fail("it needs whole rows"); }
     void admit_cut(const Each& op) {
         if (op.x) admit_all(op);
@@ -336,14 +341,6 @@ private:
         if (cuts(op.y) || stripes.empty()) return fail("its input is divided");
         admit_columns(op.w, axis_of(op.x), stripes);
     }
-    void admit_cut(const ExpertBlock& op) {
-        admit(Op(op.gated));
-        admit(Op(op.linear));
-    }
-    void admit(const Op& op) {
-        std::visit([this](const auto& one) { admit(one); }, op);
-    }
-
     // All slots of an op that works element by element have to be cut.
     void admit_all(const auto& op) {
         for (const Alike& one : alike(Op(op)))
