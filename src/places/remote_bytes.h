@@ -124,7 +124,7 @@ private:
         } else if constexpr (kIsPlain<T>) {
             if (!take_bytes(&value, sizeof(value))) value = T{};
         } else {
-            visit_fields(value, [this](auto&... fields) { (take(fields), ...); });
+            visit_fields(value, [&](auto&... fields) { (take(fields), ...); });
         }
     }
     void take(std::string& text) {
