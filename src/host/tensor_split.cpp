@@ -118,7 +118,7 @@ Result<TensorSplit> divide_tensors(LoadedModel& loaded, const HostOptions& optio
         if (const Status fits = check_fits(split.needs[i], model, device, session.context); !fits)
             return refusal(fits.error());
     }
-    // Of a job a note and the plan say the same.
+    // A note and the plan of a job say the same.
     const bool known = options.job && loaded.speed.sum_seconds > 0.0;
     split.sum_seconds = known ? loaded.speed.sum_seconds : seconds_of_sum(loaded, split.ranks);
     loaded.speed.sum_seconds = split.sum_seconds;
