@@ -2,8 +2,7 @@
 // calls; memory is there by address alone, and code objects are empty: see all_objects().
 #include "step_kernels.h"
 
-#include "backends/hip/runtime/device.h"
-#include "backends/shared/layout.h"
+#include "backends/hip/runtime/executable.h"
 
 #include <sys/mman.h>
 
@@ -19,6 +18,7 @@ using namespace hip;
 struct Seen {
     const std::string* kernel;
     uint32_t x, y, z, threads, shared;
+    std::vector<uint32_t> arguments;
 };
 std::vector<Seen> seen;
 std::set<std::string> names;
@@ -28,8 +28,15 @@ uint32_t device_units = 0;
 constexpr int kUnits = 63;  // hipDeviceAttributeMultiprocessorCount
 
 Code note_launch(hip::Function function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned,
-                 unsigned, unsigned shared, Stream, void**, void**) {
-    seen.push_back({reinterpret_cast<const std::string*>(function), x, y, z, threads, shared});
+                 unsigned, unsigned shared, Stream, void** arguments, void**) {
+    seen.push_back(
+        {reinterpret_cast<const std::string*>(function),
+         x,
+         y,
+         z,
+         threads,
+         shared,
+         {static_cast<const uint32_t*>(arguments[0]), static_cast<const uint32_t*>(arguments[1])}});
     return kSuccess;
 }
 Code find_function(hip::Function* function, Module, const char* name) {
@@ -40,9 +47,14 @@ Code load_module(Module* module, const void*) {
     *module = reinterpret_cast<Module>(&names);
     return kSuccess;
 }
+// At the same addresses in every run, so that arguments are the same.
 Code reserve(void** at, size_t bytes) {
-    *at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    static uintptr_t next = uintptr_t(1) << 45;
+    constexpr size_t kPage = 4096;
+    *at = mmap(reinterpret_cast<void*>(next), bytes, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (*at == MAP_FAILED) return kOutOfMemory;
+    next += (bytes + kPage - 1) / kPage * kPage;
     reserved[*at] = bytes;
     return kSuccess;
 }
@@ -68,15 +80,19 @@ Code properties(void* to, int) {
 class NotedHip : public Noted {
 public:
     explicit NotedHip(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
-    Backend& backend() override { return *backend_; }
+    Backend& backend() const override { return *backend_; }
     Json take() override {
         Json out = Json::array();
         for (const Seen& one : std::exchange(seen, {}))
             out.push_back({{"kernel", *one.kernel},
                            {"groups", {one.x, one.y, one.z}},
                            {"threads", one.threads},
-                           {"shared", one.shared}});
+                           {"shared", one.shared},
+                           {"arguments", one.arguments}});
         return out;
+    }
+    uint64_t scratch(const Kernel& kernel, const Plan& plan) const override {
+        return static_cast<const HipKernel&>(kernel).scratch(plan);
     }
     Status write_code(std::FILE*) override { return {}; }
 

@@ -46,7 +46,7 @@ private:
     Result<double> launch(uint32_t rounds, bool varied) {
         const args::PeakArgs args = {reinterpret_cast<float*>(out_.data()), rounds, varied};
         const auto begin = std::chrono::steady_clock::now();
-        RL_TRY(device_.launch(kernel_, {blocks_, 1, 1, kThreads}, &args));
+        RL_TRY(device_.launch(kernel_, {blocks_, 1, 1, kThreads}, std::as_bytes(std::span(&args, 1))));
         RL_TRY(device_.synchronize("measuring matrix units"));
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }

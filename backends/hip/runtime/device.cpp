@@ -174,8 +174,11 @@ Result<Function> Device::kernel(const std::string& module_name, const std::strin
     return functions_[name] = function;
 }
 
-Status Device::launch(Function function, const Launch& shape, const void* args) {
-    void* parameters[] = {const_cast<void*>(args)};
+// Kernels have one parameter. Runtimes don't look at the second, which tells tools/micro/step_kernels where
+// it ends.
+Status Device::launch(Function function, const Launch& shape, std::span<const std::byte> args) {
+    void* parameters[] = {const_cast<std::byte*>(args.data()),
+                          const_cast<std::byte*>(args.data() + args.size())};
     const auto launch = shape.early ? call().launch_early : call().launch;
     return checked(launch(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, shape.shared, stream_,
                           parameters, nullptr),

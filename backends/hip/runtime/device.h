@@ -83,7 +83,7 @@ public:
     // Loaded on first use.
     Result<Function> kernel(const std::string& module, const std::string& name);
     // `args` is copied before this returns.
-    Status launch(Function function, const Launch& shape, const void* args);
+    Status launch(Function function, const Launch& shape, std::span<const std::byte> args);
 
 private:
     struct Loaded {

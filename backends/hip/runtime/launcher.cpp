@@ -8,7 +8,7 @@ Launcher::~Launcher() {
 }
 
 Status Launcher::launch_any(const std::string& module, const std::string& kernel, const Launch& shape,
-                            const void* args, double flops) {
+                            std::span<const std::byte> args, double flops) {
     Launch own = shape;
     if (own.strides) own.x = std::min(own.x, device_.most_blocks);
     // The runtime counts threads along x in 32 bits.

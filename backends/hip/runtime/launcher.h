@@ -33,14 +33,14 @@ public:
     template <typename Args>
     Status launch(const std::string& module, const std::string& kernel, const Launch& shape, const Args& args,
                   double flops = 0.0) {
-        return launch_any(module, kernel, shape, &args, flops);
+        return launch_any(module, kernel, shape, std::as_bytes(std::span(&args, 1)), flops);
     }
     Device& device() { return device_; }
     bool only_loads() const { return mode_ == Mode::load; }
 
 private:
     Status launch_any(const std::string& module, const std::string& kernel, const Launch& shape,
-                      const void* args, double flops);
+                      std::span<const std::byte> args, double flops);
     Status pace();
 
     Device& device_;
