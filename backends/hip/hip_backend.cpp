@@ -50,12 +50,14 @@ public:
 
     Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights, ByteSource& source,
                                                      const Progress& progress) override {
-        return load_weights(*device_, memory_, weights, source, progress);
+        return WeightLoader(*device_, memory_, weights, source, progress).run();
     }
 
     Status refill_stored(WeightStore& store, std::span<const uint32_t> at,
                          std::span<const WeightInfo> weights, ByteSource& source) override {
-        return refill_weights(*device_, memory_, store, at, weights, source);
+        const Progress progress;
+        return WeightLoader(*device_, memory_, weights, source, progress)
+            .refill(static_cast<HipWeights&>(store), at);
     }
 
     Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) override {
@@ -65,7 +67,7 @@ public:
     Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
                                std::vector<PlanGroup> groups) override {
         Memory counting(*device_, Memory::Mode::counting);
-        const auto placed = RL_TRY(place_weights(*device_, counting, weights));
+        const auto placed = RL_TRY(gpu::place_weights<Loading>(*device_, counting, weights));
         MemoryNeed need;
         need.weights = counting.allocated();
         const auto store = RL_TRY(HipCaches::create(*device_, counting, caches));
@@ -74,7 +76,7 @@ public:
             RL_TRY(HipExecutable::measure(std::move(group), static_cast<const HipWeights&>(*placed),
                                           static_cast<const HipCaches&>(*store), *device_, counting));
         need.scratch = counting.allocated() - need.weights - need.cache;
-        need.staging = staging_bytes();
+        need.staging = gpu::staging_bytes();
         return need;
     }
 

@@ -79,7 +79,7 @@ bool VulkanBackend::has_kernels(const Format& format) const {
 Result<std::unique_ptr<WeightStore>> VulkanBackend::load_stored(std::span<const WeightInfo> weights,
                                                                 ByteSource& source,
                                                                 const Progress& progress) {
-    return load_weights(*device_, *memory_, weights, source, progress);
+    return WeightLoader(*device_, *memory_, weights, source, progress).run();
 }
 
 Result<std::unique_ptr<CacheStore>> VulkanBackend::make_caches(std::span<const CacheInfo> caches) {
@@ -89,7 +89,7 @@ Result<std::unique_ptr<CacheStore>> VulkanBackend::make_caches(std::span<const C
 Result<MemoryNeed> VulkanBackend::measure(std::span<const WeightInfo> weights,
                                           std::span<const CacheInfo> caches, std::vector<PlanGroup> groups) {
     const std::unique_ptr<Memory> counting = Memory::counting(*memory_);
-    const auto placed = RL_TRY(place_weights(*device_, *counting, weights));
+    const auto placed = RL_TRY(gpu::place_weights<Loading>(*device_, *counting, weights));
     MemoryNeed need;
     need.weights = counting->allocated();
     const auto store = RL_TRY(VulkanCaches::create(*device_, *counting, caches));
@@ -99,7 +99,7 @@ Result<MemoryNeed> VulkanBackend::measure(std::span<const WeightInfo> weights,
                                          static_cast<const VulkanCaches&>(*store), *device_, *counting,
                                          pipelines_));
     need.scratch = counting->allocated() - need.weights - need.cache;
-    need.staging = staging_bytes(*counting);
+    need.staging = counting->unified() ? 0 : gpu::staging_bytes();
     return need;
 }
 

@@ -30,7 +30,9 @@ public:
                                                      const Progress& progress) override;
     Status refill_stored(WeightStore& store, std::span<const uint32_t> at,
                          std::span<const WeightInfo> weights, ByteSource& source) override {
-        return refill_weights(*device_, *memory_, store, at, weights, source);
+        const Progress progress;
+        return WeightLoader(*device_, *memory_, weights, source, progress)
+            .refill(static_cast<VulkanWeights&>(store), at);
     }
     Status prepare(std::span<Executable* const> executables, std::span<const uint32_t> rows) override {
         return VulkanExecutable::prepare(executables, rows, pipelines_);

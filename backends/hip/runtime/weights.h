@@ -4,8 +4,7 @@
 #include "backends/hip/kernels/args.h"
 #include "memory.h"
 
-#include "backends/shared/layout.h"
-#include "plan/backend.h"
+#include "backends/gpu/loader.h"
 
 namespace redline::hip {
 
@@ -16,31 +15,49 @@ struct PlacedWeight {
 
     args::Matrix matrix() const { return {reinterpret_cast<const uint8_t*>(buffer.data()), elements / 32}; }
 };
+using HipWeights = gpu::PlacedWeights<PlacedWeight>;
 
-class WeightReaders;
+// For gpu::WeightLoader. Code books are in the kernels' modules.
+struct Loading {
+    using Device = hip::Device;
+    using Memory = hip::Memory;
+    using Placed = PlacedWeight;
 
-class HipWeights : public WeightStore {
-public:
-    uint64_t bytes() const override { return bytes_; }
-    const PlacedWeight& operator[](Weight w) const { return placed_[size_t(w.index)]; }
+    // Pinned memory that the device copies from on a stream of the reader's.
+    class Upload {
+    public:
+        Upload(Device& device, Memory& memory) : device_(device), memory_(memory) {}
+        ~Upload();
+        Status prepare();
+        std::byte* data(size_t i) const { return buffers_[i].data(); }
+        Status send(size_t i, std::span<const CopyRegion> regions, const PlacedWeight& to, uint32_t part);
+        Status wait(size_t i);
 
-private:
-    friend class WeightLoader;
-    std::vector<PlacedWeight> placed_;
-    uint64_t bytes_ = 0;
-    std::shared_ptr<WeightReaders> readers_;  // kept from one refill to the next
+        bool busy[2] = {};
+
+    private:
+        Device& device_;
+        Memory& memory_;
+        Buffer buffers_[2];
+        Event events_[2] = {};  // behind the copy from each
+        Stream stream_ = nullptr;
+    };
+
+    static constexpr bool kBooks = false;
+    static Status enter(Device& device) { return device.use(); }
+    static Result<PlacedWeight> place(Device& device, Memory& memory, const WeightInfo& weight);
+    static uint64_t bytes(const PlacedWeight& placed) { return placed.buffer.size(); }
+    static bool fits(const PlacedWeight& placed, const WeightInfo& weight) {
+        return placed.elements == weight.tensor.shape.elements();
+    }
+    static std::byte* mapped(const PlacedWeight&, uint32_t) { return nullptr; }
+    static void add_items(std::vector<LoadItem>& items, uint32_t index, const Tensor& tensor,
+                          const PlacedWeight& placed) {
+        redline::add_items(items, *tensor.format,
+                           {.weight = index, .part_blocks = placed.elements / tensor.format->block});
+    }
+    static Status written(const PlacedWeight&) { return {}; }
 };
-
-// Where weights would be placed in this memory, without their content.
-Result<std::unique_ptr<WeightStore>> place_weights(Device& device, Memory& memory,
-                                                   std::span<const WeightInfo> weights);
-// Host memory that loading uses besides.
-uint64_t staging_bytes();
-Result<std::unique_ptr<WeightStore>> load_weights(Device& device, Memory& memory,
-                                                  std::span<const WeightInfo> weights, ByteSource& source,
-                                                  const Progress& progress);
-// See Backend::refill().
-Status refill_weights(Device& device, Memory& memory, WeightStore& store, std::span<const uint32_t> at,
-                      std::span<const WeightInfo> weights, ByteSource& source);
+using WeightLoader = gpu::WeightLoader<Loading>;
 
 }  // namespace redline::hip
