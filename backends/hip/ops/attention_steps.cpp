@@ -165,15 +165,14 @@ public:
             args.v = view.slot(store->v);
         }
         args.lone = mixed ? 1 : 0;
-        for (uint32_t first = 0; first < all; first += shape.rows) {
-            const uint32_t rows = std::min(shape.rows, all - first);
+        args.row_groups = several ? blocks(1, shape.queries, several) : 0;
+        RL_TRY(in_slices(all, shape.rows, [&](uint32_t first, uint32_t rows) {
             args.first_row = first;
             args.groups = blocks(rows, shape.queries, several);
-            args.row_groups = several ? blocks(1, shape.queries, several) : 0;
-            RL_TRY(launcher.launch(cache_module(view, op_.cache), cache_kernel(shape.kernel, view, op_.cache),
+            return launcher.launch(cache_module(view, op_.cache), cache_kernel(shape.kernel, view, op_.cache),
                                    {args.splits, args.groups, s.kv_heads, shape.threads}, args,
-                                   row_cost(view.plan, shape.many) * rows));
-        }
+                                   row_cost(view.plan, shape.many) * rows);
+        }));
         return mixed ? launch_tiles(launcher, view, args) : Status();
     }
 
@@ -243,8 +242,7 @@ private:
         s.threads = many ? kManyWaves * wave_ : kFewThreads;
         s.queries = many ? kManyQueries : few_queries(together);
         // Rows are cut so that no launch takes long, and between blocks.
-        const double fit = per_launch_ / row_cost(plan, many) / s.queries;
-        s.rows = uint32_t(std::clamp(fit, 1.0, 1000.0)) * s.queries;
+        s.rows = slice_of(per_launch_, row_cost(plan, many), s.queries, kMostHighTiles);
         // Enough blocks to fill the device, but no more than the cache has keys for, and none where there are
         // too few counters for them. Those without keys end at once.
         const uint64_t least = many ? kManyLeastKeys : kFewLeastKeys;
@@ -284,15 +282,13 @@ private:
         args.splits = shape.splits;
         args.tiles = view.tiles;
         args.row_groups = tile_groups();
-        for (uint32_t first = 0; first < all; first += together) {
-            const uint32_t tiles = std::min(together, all - first);
+        return in_slices(all, together, [&](uint32_t first, uint32_t tiles) {
             args.first_row = first;
             args.groups = tiles * args.row_groups;
-            RL_TRY(launcher.launch(cache_module(view, op_.cache), cache_kernel(shape.kernel, view, op_.cache),
+            return launcher.launch(cache_module(view, op_.cache), cache_kernel(shape.kernel, view, op_.cache),
                                    {args.splits, args.groups, op_.shape.kv_heads, shape.threads}, args,
-                                   row_cost(view.plan, true) * tiles * kTileRows));
-        }
-        return {};
+                                   row_cost(view.plan, true) * tiles * kTileRows);
+        });
     }
 
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {

@@ -41,16 +41,12 @@ Status launch_choice(Launcher& launcher, const View& view, const ChooseBlocks& o
 // So many rows at a time that no launch alone takes too long; of each row `units` blocks of threads.
 Status launch_rows(Launcher& launcher, const View& view, const char* stem, Cache cache, args::BlockArgs args,
                    uint64_t units, double flops_per_row) {
-    const double fit = std::max(1.0, flops_per_launch(launcher.device().report()) / flops_per_row);
-    const uint32_t each = uint32_t(std::min(fit, double(view.rows)));
-    for (uint32_t row = 0; row < view.rows; row += each) {
+    return in_slices(launcher, view.rows, flops_per_row, 1, [&](uint32_t row, uint32_t rows) {
         args.first_row = row;
-        args.end_row = std::min(row + each, view.rows);
-        const uint32_t rows = args.end_row - row;
-        RL_TRY(launcher.launch(cache_module(view, cache), cache_kernel(stem, view, cache),
-                               striding(blocks_for(units * rows, 1)), args, flops_per_row * rows));
-    }
-    return {};
+        args.end_row = row + rows;
+        return launcher.launch(cache_module(view, cache), cache_kernel(stem, view, cache),
+                               striding(blocks_for(units * rows, 1)), args, flops_per_row * rows);
+    });
 }
 
 Status launch_scores(Launcher& launcher, const View& view, const BlockScores& op) {
@@ -136,18 +132,15 @@ public:
         heads.splits = splits(view.plan, view.rows);
         heads.scale = op_.scale;
         heads.row_groups = groups_of_row();
-        const uint32_t each = rows_of_launch(view.plan);
-        for (uint32_t first = 0; first < view.rows; first += each) {
-            const uint32_t rows = std::min(each, view.rows - first);
+        return in_slices(view.rows, rows_of_launch(view.plan), [&](uint32_t first, uint32_t rows) {
             heads.first_row = first;
             heads.groups = rows * heads.row_groups;
-            RL_TRY(launcher.launch(
+            return launcher.launch(
                 cache_module(view, op_.cache),
                 cache_kernel(fmt::format("block_few_{}_{}", queries(), dims()), view, op_.cache),
                 {heads.splits, heads.groups, op_.shape.kv_heads, kBlockFewThreads}, args,
-                row_cost(view.plan) * rows));
-        }
-        return {};
+                row_cost(view.plan) * rows);
+        });
     }
 
 private:
@@ -171,8 +164,7 @@ private:
     }
     // Rows are cut so that no launch takes long or is too high.
     uint32_t rows_of_launch(const Plan& plan) const {
-        return uint32_t(std::clamp(
-            std::min(per_launch_ / row_cost(plan), double(kMostHigh) / groups_of_row()), 1.0, 1e6));
+        return slice_of(per_launch_, row_cost(plan), 1, double(kMostHigh) / groups_of_row());
     }
     // Enough blocks to fill the device, but no more than there are keys for, and none where there are too few
     // counters for them. Those without keys end at once.

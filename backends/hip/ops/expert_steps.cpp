@@ -117,16 +117,13 @@ Status launch_experts(Launcher& launcher, const View& view, const std::string& m
     const uint32_t threads = activations ? device.report().dot_threads() : kThreads;
     Launch grid =
         striding(blocks_for(args.rows, threads / device.report().wave()), threads, own_bytes(activations));
-    const double fit =
-        std::min(flops_per_launch(launcher.device().report()) / flops_per_token, double(kMostHigh / places));
-    const uint32_t step = std::max(1u, uint32_t(std::min(fit, 1e6)));
-    for (uint32_t first = 0; first < view.rows; first += step) {
-        const uint32_t tokens = std::min(step, view.rows - first);
+    const uint32_t step =
+        slice_of(launcher.flops_per_slice(), flops_per_token, 1, double(kMostHigh / places));
+    return in_slices(view.rows, step, [&](uint32_t first, uint32_t tokens) {
         args.first_token = first;
         grid.y = tokens * places;
-        RL_TRY(launcher.launch(module, kernel, grid, args, flops_per_token * tokens));
-    }
-    return {};
+        return launcher.launch(module, kernel, grid, args, flops_per_token * tokens);
+    });
 }
 
 args::ExpertArgs expert_args(const View& view, Weight w, Slot x, Slot y, Slot ids, uint32_t used) {

@@ -43,17 +43,14 @@ Status GroupedExperts::launch_slices(Launcher& launcher, const View& view, args:
     const uint64_t mean = (places(view.rows) + experts - 1) / experts;
     const uint32_t across = uint32_t(std::min<uint64_t>((spread * mean + kTilePlaces - 1) / kTilePlaces, 64));
     const double per_row = (args.up.data ? 4.0 : 2.0) * double(places(view.rows)) * double(args.cols);
-    const double fit = std::max(1.0, flops_per_launch(report) / per_row / tile_rows);
-    const uint32_t step = uint32_t(std::min(fit, 1e4)) * tile_rows;
+    const uint32_t step = slice_of(launcher.flops_per_slice(), per_row, tile_rows, 1e4);
     const uint32_t shared = report.tile_shared(args.up.data ? 2 * tile_rows : tile_rows, kTilePlaces);
-    for (uint32_t first = 0; first < args.rows; first += step) {
-        const uint32_t rows = std::min(step, args.rows - first);
+    return in_slices(args.rows, step, [&](uint32_t first, uint32_t rows) {
         args.first_row = first;
-        RL_TRY(launcher.launch(module, (args.up.data ? "expert_gated_matrix_" : "expert_matrix_") + module,
+        return launcher.launch(module, (args.up.data ? "expert_gated_matrix_" : "expert_matrix_") + module,
                                {across, (rows + tile_rows - 1) / tile_rows, experts, kTileThreads, shared},
-                               args, per_row * rows));
-    }
-    return {};
+                               args, per_row * rows);
+    });
 }
 
 }  // namespace redline::hip

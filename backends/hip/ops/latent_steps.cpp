@@ -48,17 +48,16 @@ Status launch_heads(Launcher& launcher, const View& view, const HeadLinear& op) 
         return launcher.launch(module, fmt::format("head_{}_{}", together, module), launch, args);
     }
     const double per_token = 2.0 * double(shape.elements());
-    const double fit = flops_per_launch(launcher.device().report()) / per_token / kTile;
-    const uint32_t step = uint32_t(std::clamp(fit, 1.0, 1000.0)) * kTile;
-    for (uint32_t first = 0; first < tokens; first += step) {
-        const uint32_t count = std::min(step, tokens - first);
-        args.first_token = first;
-        RL_TRY(launcher.launch(
-            module, "head_tile_" + module,
-            {blocks_for(args.rows, kTile), blocks_for(count, kTile), args.heads, kTileThreads}, args,
-            per_token * count));
-    }
-    return {};
+    return in_slices(
+        launcher, tokens, per_token, kTile,
+        [&](uint32_t first, uint32_t count) {
+            args.first_token = first;
+            return launcher.launch(
+                module, "head_tile_" + module,
+                {blocks_for(args.rows, kTile), blocks_for(count, kTile), args.heads, kTileThreads}, args,
+                per_token * count);
+        },
+        kMostHighTiles);
 }
 
 Status launch_store(Launcher& launcher, const View& view, const LatentStore& op) {
@@ -186,14 +185,13 @@ public:
         heads.splits = s.splits;
         heads.scale = op_.scale;
         heads.row_groups = several ? blocks(1, s.queries, several) : 0;
-        for (uint32_t first = 0; first < view.rows; first += s.rows) {
-            const uint32_t rows = std::min(s.rows, view.rows - first);
+        RL_TRY(in_slices(view.rows, s.rows, [&](uint32_t first, uint32_t rows) {
             heads.first_row = first;
             heads.groups = blocks(rows, s.queries, several);
-            RL_TRY(launcher.launch(cache_module(view, op_.cache), cache_kernel(s.kernel, view, op_.cache),
+            return launcher.launch(cache_module(view, op_.cache), cache_kernel(s.kernel, view, op_.cache),
                                    {heads.splits, heads.groups, 1, kLatentThreads, s.shared_bytes}, args,
-                                   row_cost(view.plan) * rows));
-        }
+                                   row_cost(view.plan) * rows);
+        }));
         return s.splits > 1 ? merge(launcher, view, args, s) : Status{};
     }
 
@@ -249,9 +247,8 @@ private:
             s.unit = fit_.tile_keys(s.queries);
         }
         // Rows are cut so that no launch takes long or is too high, and between blocks.
-        const double highest = double(kMostHigh) / blocks(s.queries, s.queries, several),
-                     fit = per_launch_ / row_cost(plan) / s.queries;
-        s.rows = uint32_t(std::clamp(std::min(fit, highest), 1.0, 1000.0)) * s.queries;
+        const double highest = double(kMostHigh) / blocks(s.queries, s.queries, several);
+        s.rows = slice_of(per_launch_, row_cost(plan), s.queries, std::min(highest, kMostHighTiles));
         const uint64_t all = blocks(std::min(rows, s.rows), s.queries, several);
         s.splits = fit_.splits(all, plan.cache(op_.cache).sequence_rows,
                                uint64_t(units_) * chosen(size, "per_unit", kLatentGroupsPerUnit),
@@ -319,19 +316,15 @@ public:
         heads.scale = op_.scale;
         const uint32_t queries = this->queries(view.rows);
         heads.row_groups = fit_.row_blocks(queries);
-        const double row_cost = 4.0 * op_.heads * fit_.width * double(most_keys(view.plan));
-        const uint32_t each = rows_of_launch(view.plan, queries);
-        for (uint32_t first = 0; first < view.rows; first += each) {
-            const uint32_t rows = std::min(each, view.rows - first);
+        return in_slices(view.rows, rows_of_launch(view.plan, queries), [&](uint32_t first, uint32_t rows) {
             heads.first_row = first;
             heads.groups = rows * heads.row_groups;
-            RL_TRY(
-                launcher.launch(cache_module(view, op_.cache),
-                                cache_kernel(fit_.kernel("entry_attention", queries), view, op_.cache),
-                                {heads.splits, heads.groups, 1, kLatentThreads, fit_.shared_bytes(queries)},
-                                args, row_cost * rows));
-        }
-        return {};
+            return launcher.launch(
+                cache_module(view, op_.cache),
+                cache_kernel(fit_.kernel("entry_attention", queries), view, op_.cache),
+                {heads.splits, heads.groups, 1, kLatentThreads, fit_.shared_bytes(queries)}, args,
+                row_cost(view.plan) * rows);
+        });
     }
 
 private:
@@ -347,11 +340,10 @@ private:
         const uint32_t wanted = chosen(row_class_of(rows), "queries", 0);
         return wanted > 0 ? wanted : fit_.queries(1);
     }
+    double row_cost(const Plan& plan) const { return 4.0 * op_.heads * fit_.width * double(most_keys(plan)); }
     // Rows are cut so that no launch takes long or is too high.
     uint32_t rows_of_launch(const Plan& plan, uint32_t queries) const {
-        const double row_cost = 4.0 * op_.heads * fit_.width * double(most_keys(plan));
-        return uint32_t(std::clamp(
-            std::min(per_launch_ / row_cost, double(kMostHigh) / fit_.row_blocks(queries)), 1.0, 1e6));
+        return slice_of(per_launch_, row_cost(plan), 1, double(kMostHigh) / fit_.row_blocks(queries));
     }
     uint32_t splits(const Plan& plan, uint32_t rows) const {
         rows = plan.divided_rows(rows);

@@ -59,25 +59,18 @@ Status launch_vector(Launcher& launcher, const std::string& module, const args::
                            striding(row_blocks(args.rows, kRowsPerWave, launcher.device())), args);
 }
 
-// Rows are cut so that no launch takes long: cut(first row, rows).
-template <typename Cut>
-Status in_slices(Launcher& launcher, uint32_t rows, double flops_per_row, uint32_t tile, Cut cut) {
-    const double fit =
-        std::clamp(flops_per_launch(launcher.device().report()) / flops_per_row / tile, 1.0, 1000.0);
-    const uint32_t step = uint32_t(fit) * tile;
-    for (uint32_t first = 0; first < rows; first += step) RL_TRY(cut(first, std::min(step, rows - first)));
-    return {};
-}
-
 Status launch_tiles(Launcher& launcher, const std::string& module, args::LinearArgs args, uint32_t rows) {
     const double per_row = 2.0 * double(args.rows) * double(args.cols);
-    return in_slices(launcher, rows, per_row, kTile, [&](uint32_t first, uint32_t count) {
-        args.first_token = first;
-        return launcher.launch(
-            module, "linear_tile_" + module,
-            {(args.rows + kTile - 1) / kTile, (count + kTile - 1) / kTile, 1, kTileThreads}, args,
-            per_row * count);
-    });
+    return in_slices(
+        launcher, rows, per_row, kTile,
+        [&](uint32_t first, uint32_t count) {
+            args.first_token = first;
+            return launcher.launch(
+                module, "linear_tile_" + module,
+                {(args.rows + kTile - 1) / kTile, (count + kTile - 1) / kTile, 1, kTileThreads}, args,
+                per_row * count);
+        },
+        kMostHighTiles);
 }
 
 // Fills parts, begin, of_outputs and cols of DotArgs or TileArgs; begin counts in units of `tile` rows.
@@ -178,13 +171,16 @@ Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, con
     for (const Part& part : p.parts)
         per_row += 2.0 * double(view.plan.weight(part.w).tensor.shape.elements());
     const uint32_t shared = report.tile_shared(how.high, how.tokens);
-    return in_slices(launcher, rows, per_row, how.tokens, [&](uint32_t first, uint32_t count) {
-        args.first_token = first;
-        args.token_tiles = blocks_for(count, how.tokens);
-        return launcher.launch(module, how.kernel + module,
-                               {args.token_tiles, how.tiles, how.shares, kTileThreads, shared}, args,
-                               per_row * count);
-    });
+    return in_slices(
+        launcher, rows, per_row, how.tokens,
+        [&](uint32_t first, uint32_t count) {
+            args.first_token = first;
+            args.token_tiles = blocks_for(count, how.tokens);
+            return launcher.launch(module, how.kernel + module,
+                                   {args.token_tiles, how.tiles, how.shares, kTileThreads, shared}, args,
+                                   per_row * count);
+        },
+        kMostHighTiles);
 }
 
 // Bytes of a format's planes per eight units.

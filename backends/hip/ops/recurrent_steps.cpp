@@ -94,21 +94,17 @@ public:
         const uint32_t lanes = chosen(row_class_of(view.rows), "lanes", usual_lanes());
         const uint32_t keys = s.key_dim > 128 ? 256 : 128;
         const double flops_per_row = 7.0 * double(s.state_floats());
-        const double fit = std::max(1.0, flops_per_launch(launcher.device().report()) / flops_per_row);
-        const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
-        for (uint32_t row = 0; row < view.rows; row += rows) {
+        return in_slices(launcher, view.rows, flops_per_row, 1, [&](uint32_t row, uint32_t rows) -> Status {
             args.first_row = row;
-            args.end_row = std::min(row + rows, view.rows);
-            const uint32_t taken = args.end_row - row;
-            if (const uint64_t pairs = uint64_t(taken) / args::kDeltaRows * s.key_heads)
+            args.end_row = row + rows;
+            if (const uint64_t pairs = uint64_t(rows) / args::kDeltaRows * s.key_heads)
                 RL_TRY(launcher.launch("recurrent", fmt::format("delta_pairs_{}", keys),
                                        striding(blocks_for(pairs * view.segments(), 1)), args,
-                                       2.0 * args::kDeltaRows * 2 * s.key_dim * s.key_heads * taken));
-            RL_TRY(launcher.launch("recurrent", fmt::format("delta_net_{}_{}", keys, lanes),
+                                       2.0 * args::kDeltaRows * 2 * s.key_dim * s.key_heads * rows));
+            return launcher.launch("recurrent", fmt::format("delta_net_{}_{}", keys, lanes),
                                    striding(blocks_for(blocks(lanes) * view.segments(), 1)), args,
-                                   flops_per_row * taken));
-        }
-        return {};
+                                   flops_per_row * rows);
+        });
     }
 
 private:
@@ -153,15 +149,12 @@ public:
         const uint64_t units = uint64_t(s.heads) * blocks_for(s.head_dim, block) * view.segments();
         const std::string kernel = fmt::format("state_scan_{}_{}", s.state_dim > 128 ? 256 : 128, block);
         const double flops_per_row = 5.0 * double(s.state_floats());
-        const double fit = std::max(1.0, flops_per_launch(launcher.device().report()) / flops_per_row);
-        const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
-        for (uint32_t row = 0; row < view.rows; row += rows) {
+        return in_slices(launcher, view.rows, flops_per_row, 1, [&](uint32_t row, uint32_t rows) {
             args.first_row = row;
-            args.end_row = std::min(row + rows, view.rows);
-            RL_TRY(launcher.launch("recurrent", kernel, striding(blocks_for(units, 1)), args,
-                                   flops_per_row * (args.end_row - row)));
-        }
-        return {};
+            args.end_row = row + rows;
+            return launcher.launch("recurrent", kernel, striding(blocks_for(units, 1)), args,
+                                   flops_per_row * rows);
+        });
     }
 
 private:

@@ -1,12 +1,18 @@
 // What the files of kernels share: launch shapes, and launches that several ops need.
 #pragma once
 
+#include "backends/gpu/slices.h"
 #include "backends/hip/runtime/executable.h"
 
 #include <algorithm>
 #include <bit>
 
 namespace redline::hip {
+
+using gpu::in_slices, gpu::slice_of;
+
+// Tiles of a slice, of kernels whose grids have them along y, beside what else is there.
+constexpr double kMostHighTiles = 1000;
 
 // Threads of a block, of kernels that have no reason for another number: as kernels/wave.h has it.
 constexpr uint32_t kThreads = 128;

@@ -36,6 +36,8 @@ public:
         return launch_any(module, kernel, shape, std::as_bytes(std::span(&args, 1)), flops);
     }
     Device& device() { return device_; }
+    // Work that may go into one launch: what takes more is cut.
+    double flops_per_slice() const { return flops_per_launch(device_.report()); }
     bool only_loads() const { return mode_ == Mode::load; }
 
 private:

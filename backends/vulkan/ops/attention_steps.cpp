@@ -186,11 +186,9 @@ public:
         // work-groups.
         const uint32_t n = queries(view.rows, several), together = several ? 1 : n / std::gcd(n, group());
         const double per_row = 4.0 * s.heads * s.head_dim * double(view.plan.cache(op_.cache).sequence_rows);
-        const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / together);
-        const uint32_t step = uint32_t(std::min(fit, 1e6)) * together;
-        for (uint32_t first = 0; first < rows; first += step)
-            RL_TRY(record_rows(recorder, view, first, std::min(step, rows - first), splits_here, partials,
-                               per_row, attend));
+        RL_TRY(in_slices(recorder, rows, per_row, together, [&](uint32_t first, uint32_t count) {
+            return record_rows(recorder, view, first, count, splits_here, partials, per_row, attend);
+        }));
         if (tiles_follow(view)) return record_tiles(recorder, view);
         // attention.comp merges its splits by itself.
         if (splits_here == 1 || several || !by_matrices(view.rows)) return {};
@@ -237,14 +235,12 @@ private:
         }
         const double per_tile = 4.0 * op_.shape.heads * op_.shape.head_dim * kTileRows *
                                 double(view.plan.cache(op_.cache).sequence_rows);
-        const double fit = std::clamp(recorder.flops_per_segment() / per_tile, 1.0, 1e6);
         const uint32_t all = StepLayout::most_tiles(view.plan, view.rows);
-        for (uint32_t first = 0; first < all; first += uint32_t(fit)) {
-            const uint32_t tiles = std::min(uint32_t(fit), all - first);
-            RL_TRY(record_matrices(recorder, view, *matrices_, attention_args(view, first, splits, nullptr),
+        RL_TRY(in_slices(recorder, all, per_tile, 1, [&](uint32_t first, uint32_t tiles) {
+            return record_matrices(recorder, view, *matrices_, attention_args(view, first, splits, nullptr),
                                    partials, {splits, tiles * tile_groups(), op_.shape.kv_heads},
-                                   per_tile * tiles));
-        }
+                                   per_tile * tiles);
+        }));
         return splits == 1 ? Status() : combine(recorder, view, splits, partials);
     }
 

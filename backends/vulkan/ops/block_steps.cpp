@@ -9,19 +9,6 @@ namespace {
 
 constexpr uint32_t kMostBlockHeadDim = 1024;  // elements of a query in shared memory, and a few in registers
 
-// Calls record(first row, one behind the last, operations) for so many rows at a time that no dispatch alone
-// fills a submission.
-template <typename Record>
-Status in_parts(Recorder& recorder, uint32_t rows, double flops_per_row, Record record) {
-    const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_row);
-    const uint32_t each = uint32_t(std::min(fit, double(rows)));
-    for (uint32_t first = 0; first < rows; first += each) {
-        const uint32_t end = std::min(first + each, rows);
-        RL_TRY(record(first, end, flops_per_row * (end - first)));
-    }
-    return {};
-}
-
 Status record_mean(Recorder& recorder, const View& view, const BlockMean& op) {
     const args::BlockMeanArgs push = {view.width(op.x), op.ratio};
     return recorder.dispatch({"block_mean", 4, 1, {kThreads, uint32_t(view.kind)}},
@@ -52,17 +39,16 @@ Status record_scores(Recorder& recorder, const View& view, const BlockScores& op
     constexpr uint32_t kKeys = kThreads / 2;       // of a work-group
     const uint32_t heads = op.heads <= 8 ? 2 : 8;  // of a fourth of it, at a time
     const uint64_t tiles = (push.blocks + kKeys - 1) / kKeys;
-    return in_parts(
-        recorder, view.rows, 2.0 * push.blocks * op.heads * cache.head_dim,
-        [&](uint32_t first, uint32_t end, double flops) {
-            push.first_row = first;
-            push.end_row = end;
-            return recorder.dispatch(
-                {cache_shader("block_scores", view, op.cache), 5, 1, {kThreads, uint32_t(view.kind), heads}},
-                {view.slot(op.q), view.slot(op.y), view.step, view.caches[op.cache].keys,
-                 op.weights ? view.slot(op.weights) : view.step},
-                push, striding(tiles * (end - first)), flops);
-        });
+    const double per_row = 2.0 * push.blocks * op.heads * cache.head_dim;
+    return in_slices(recorder, view.rows, per_row, 1, [&](uint32_t first, uint32_t rows) {
+        push.first_row = first;
+        push.end_row = first + rows;
+        return recorder.dispatch(
+            {cache_shader("block_scores", view, op.cache), 5, 1, {kThreads, uint32_t(view.kind), heads}},
+            {view.slot(op.q), view.slot(op.y), view.step, view.caches[op.cache].keys,
+             op.weights ? view.slot(op.weights) : view.step},
+            push, striding(tiles * rows), per_row * rows);
+    });
 }
 
 Status record_choice(Recorder& recorder, const View& view, const ChooseBlocks& op) {
@@ -82,20 +68,18 @@ Status record_attention(Recorder& recorder, const View& view, const BlockAttenti
     push.blocks = view.width(op.chosen);
     push.scale = op.scale;
     set_rows(push, cache);
-    const double keys = (double(push.blocks) + 1) * op.ratio;
-    return in_parts(recorder, view.rows, 4.0 * keys * op.shape.heads * op.shape.head_dim,
-                    [&](uint32_t first, uint32_t end, double flops) {
-                        push.first_row = first;
-                        push.end_row = end;
-                        return recorder.dispatch({cache_shader("block_attention", view, op.cache),
-                                                  6,
-                                                  1,
-                                                  {kThreads, op.shape.head_dim, uint32_t(view.kind)}},
-                                                 {view.slot(op.q), view.slot(op.chosen), view.slot(op.y),
-                                                  view.step, planes.keys, planes.values},
-                                                 push, striding(uint64_t(end - first) * op.shape.heads),
-                                                 flops);
-                    });
+    const double per_row = 4.0 * (double(push.blocks) + 1) * op.ratio * op.shape.heads * op.shape.head_dim;
+    return in_slices(recorder, view.rows, per_row, 1, [&](uint32_t first, uint32_t rows) {
+        push.first_row = first;
+        push.end_row = first + rows;
+        return recorder.dispatch(
+            {cache_shader("block_attention", view, op.cache),
+             6,
+             1,
+             {kThreads, op.shape.head_dim, uint32_t(view.kind)}},
+            {view.slot(op.q), view.slot(op.chosen), view.slot(op.y), view.step, planes.keys, planes.values},
+            push, striding(uint64_t(rows) * op.shape.heads), per_row * rows);
+    });
 }
 
 // Heads of a row that share a kv head read the keys of its blocks together.
@@ -147,21 +131,18 @@ public:
         // Rows are cut so that no dispatch alone fills a submission or is higher than the device takes.
         const double per_row = 4.0 * double(most_keys(view.plan)) * op_.shape.heads * op_.shape.head_dim;
         const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
-        const double fit = std::min(recorder.flops_per_segment() / per_row, highest / groups_of_row(n));
-        const uint32_t step = uint32_t(std::clamp(fit, 1.0, 1e6));
-        for (uint32_t first = 0; first < view.rows; first += step) {
-            const uint32_t rows = std::min(step, view.rows - first);
+        const auto record_rows = [&](uint32_t first, uint32_t rows) {
             push.first_row = first;
-            RL_TRY(recorder.dispatch(
+            return recorder.dispatch(
                 {cache_shader("block_few", view, op_.cache),
                  8,
                  1,
                  {threads_, op_.shape.head_dim, n, uint32_t(view.kind), group()}},
                 {view.slot(op_.q), view.slot(op_.y), view.step, planes.keys, planes.values,
                  view.slot(op_.chosen), partials, view.caches.counters()},
-                push, {push.splits, uint64_t(rows) * groups_of_row(n), op_.shape.kv_heads}, per_row * rows));
-        }
-        return {};
+                push, {push.splits, uint64_t(rows) * groups_of_row(n), op_.shape.kv_heads}, per_row * rows);
+        };
+        return in_slices(recorder, view.rows, per_row, 1, record_rows, highest / groups_of_row(n));
     }
 
 private:

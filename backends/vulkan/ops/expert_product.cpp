@@ -46,14 +46,11 @@ Status ExpertProduct::record_groups(Recorder& recorder, const View& view) const 
     const uint32_t threads = std::min(256u, 32 * recorder.device().subgroup());
     // A work-group looks at all entries, twice; experts are cut so that no dispatch alone fills a submission.
     const double each = 16.0 * double(view.rows) * used_;
-    const uint32_t step = uint32_t(std::clamp(recorder.flops_per_segment() / each, 1.0, double(experts)));
-    for (uint32_t first = 0; first < experts; first += step) {
-        const uint32_t count = std::min(step, experts - first);
+    return in_slices(recorder, experts, each, 1, [&](uint32_t first, uint32_t count) {
         const args::GroupArgs push = {experts, used_, first, uint32_t(most_tiles(view.rows, tile_entries_))};
-        RL_TRY(recorder.dispatch({"expert_group", 4, 1, {threads, tile_entries_}},
-                                 {view.slot(ids_), tiles_, order_, view.step}, push, {count}, each * count));
-    }
-    return {};
+        return recorder.dispatch({"expert_group", 4, 1, {threads, tile_entries_}},
+                                 {view.slot(ids_), tiles_, order_, view.step}, push, {count}, each * count);
+    });
 }
 
 Tiles ExpertProduct::expert_tiles(const Device& device, uint32_t most_entries) const {
@@ -84,10 +81,7 @@ Status ExpertProduct::record_part(Recorder& recorder, const View& view, const Pl
                                   const WeightPart& part, Binding y, uint32_t first_row,
                                   uint32_t end_row) const {
     const Tiles tiles = expert_tiles(recorder.device(), tile_entries_);
-    const uint64_t most = most_tiles(view.rows, tiles.tokens);
     const double per_entry = 2.0 * double(end_row - first_row) * double(w.cols);
-    const double fit = recorder.flops_per_segment() / per_entry / tiles.tokens;
-    const uint64_t step = uint64_t(std::clamp(fit, 1.0, 1e6));
     args::ExpertCoopArgs push = {};
     push.rows = uint32_t(shape_.rows);
     push.cols = uint32_t(w.cols);
@@ -99,15 +93,16 @@ Status ExpertProduct::record_part(Recorder& recorder, const View& view, const Pl
     push.first_row = first_row;
     push.end_row = end_row;
     push.stride = end_row - first_row;
-    for (uint64_t first = 0; first < most; first += step) {
-        const uint64_t count = std::min(step, most - first);
-        push.first_tile = uint32_t(first);
-        const uint64_t entries = std::min(count * tiles.tokens, uint64_t(view.rows) * used_);
-        RL_TRY(recorder.dispatch(
-            {tiles.shader, 6, 1, tiles.constants}, {part.buffer, halves_, y, tiles_, order_, scales_}, push,
-            {(end_row - first_row + tiles.rows - 1) / tiles.rows, count}, per_entry * double(entries)));
-    }
-    return {};
+    const uint32_t step = slice_of(recorder.flops_per_slice() / per_entry, tiles.tokens);
+    return in_slices(
+        uint32_t(most_tiles(view.rows, tiles.tokens)), step, [&](uint32_t first, uint32_t count) {
+            push.first_tile = first;
+            const uint64_t entries = std::min(uint64_t(count) * tiles.tokens, uint64_t(view.rows) * used_);
+            return recorder.dispatch({tiles.shader, 6, 1, tiles.constants},
+                                     {part.buffer, halves_, y, tiles_, order_, scales_}, push,
+                                     {(end_row - first_row + tiles.rows - 1) / tiles.rows, count},
+                                     per_entry * double(entries));
+        });
 }
 
 Status ExpertProduct::record(Recorder& recorder, const View& view, Weight w, Binding y, uint32_t first_row,

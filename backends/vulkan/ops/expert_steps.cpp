@@ -23,16 +23,9 @@ args::ExpertArgs expert_args(const PlacedWeight& w, const WeightPart& part, cons
     return push;
 }
 
-// Work-groups stand over entries (token, place), or over tokens, along y: cut so that no dispatch alone fills
-// a submission or is higher than the device takes. cut(first token, tokens).
-template <typename Cut>
-Status in_slices(Recorder& recorder, uint32_t tokens, uint32_t places, double flops_per_token, Cut cut) {
-    const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1] / places;
-    const double fit = std::min(recorder.flops_per_segment() / flops_per_token, highest);
-    const uint32_t step = uint32_t(std::max(1.0, fit));
-    for (uint32_t first = 0; first < tokens; first += step)
-        RL_TRY(cut(first, std::min(step, tokens - first)));
-    return {};
+// How many tokens may be along y, where work-groups stand over entries (token, place), or over tokens.
+double most_tokens(Recorder& recorder, uint32_t places) {
+    return recorder.device().report().limits.maxComputeWorkGroupCount[1] / places;
 }
 
 // y += bias of the entries' experts, or, with scales, their weighted sum.
@@ -103,13 +96,10 @@ Status RouteKernel::record_of(Recorder& recorder, const View& view, Binding x, c
     // The choice must not depend on how many rows are routed together: always the same kernel, in f32.
     // But what is normed here rounds otherwise than what was normed before.
     const uint32_t tokens = view.apart ? 1 : std::min(kFewRows, power_of_two(view.rows));
-    const uint32_t step = tokens * VulkanCaches::kCounters;
-    for (uint32_t first = 0; first < view.rows; first += step) {
+    return in_slices(view.rows, tokens * VulkanCaches::kCounters, [&](uint32_t first, uint32_t rows) {
         if (first > 0) recorder.barrier();  // counters are used again
-        RL_TRY(
-            record_rows(recorder, view, x, norm, chooses, first, std::min(step, view.rows - first), tokens));
-    }
-    return {};
+        return record_rows(recorder, view, x, norm, chooses, first, rows, tokens);
+    });
 }
 
 Status RouteKernel::record_rows(Recorder& recorder, const View& view, Binding x, const Norm& norm,
@@ -209,7 +199,7 @@ Status ExpertLinearKernel::record_few(Recorder& recorder, const View& view) cons
         push.function = function_arg(op_.function);
         const uint32_t entries = op_.scales ? 1 : op_.used;  // of a token, along y
         const double per_token = 2.0 * op_.used * double(shape.rows) * double(shape.cols);
-        RL_TRY(in_slices(recorder, view.rows, entries, per_token, [&](uint32_t first, uint32_t tokens) {
+        const auto record_some = [&](uint32_t first, uint32_t tokens) {
             push.first_token = first;
             return recorder.dispatch(
                 {fmt::format("expert_{}.{}", dots ? "dot" : "vec", w.layout->name), 7, 1, constants},
@@ -217,7 +207,8 @@ Status ExpertLinearKernel::record_few(Recorder& recorder, const View& view) cons
                  op_.scales ? view.slot(op_.scales) : view.step, view.vector(op_.bias, view.step)},
                 push, striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * entries),
                 per_token * tokens);
-        }));
+        };
+        RL_TRY(in_slices(recorder, view.rows, per_token, 1, record_some, most_tokens(recorder, entries)));
     }
     return {};
 }
@@ -270,16 +261,16 @@ Status ExpertLinearKernel::record_many(Recorder& recorder, const View& view) con
     }
     const Binding partials =
         view.scratch_at(entries.scratch(view.rows), uint64_t(view.rows) * op_.used * step * 4);
-    for (uint32_t first = 0; first < rows; first += step) {
-        const uint32_t end = std::min(first + step, rows);
+    const auto record_some = [&](uint32_t first, uint32_t count) -> Status {
         if (first > 0) recorder.barrier();
-        RL_TRY(entries.record(recorder, view, op_.w, partials, first, end));
+        RL_TRY(entries.record(recorder, view, op_.w, partials, first, first + count));
         recorder.barrier();
-        const args::ExpertSumArgs push = {end - first, first, rows};
-        RL_TRY(recorder.dispatch({"expert_sum", 4, 1, {kThreads, op_.used}},
+        const args::ExpertSumArgs push = {count, first, rows};
+        return recorder.dispatch({"expert_sum", 4, 1, {kThreads, op_.used}},
                                  {partials, view.slot(op_.scales), view.slot(op_.y), view.step}, push,
-                                 {(end - first + kThreads - 1) / kThreads, view.rows}));
-    }
+                                 {(count + kThreads - 1) / kThreads, view.rows});
+    };
+    RL_TRY(in_slices(rows, step, record_some));
     return record_bias(recorder, view);
 }
 
@@ -320,7 +311,7 @@ Status ExpertGatedKernel::record_few(Recorder& recorder, const View& view, Slot 
         push.has_norm = norm ? 1 : 0;
         push.eps = norm.eps;
         const double per_token = 4.0 * op_.used * double(shape.rows) * double(shape.cols);
-        RL_TRY(in_slices(recorder, view.rows, op_.used, per_token, [&](uint32_t first, uint32_t tokens) {
+        const auto record_some = [&](uint32_t first, uint32_t tokens) {
             push.first_token = first;
             return recorder.dispatch(
                 {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 8, 2, constants},
@@ -329,7 +320,8 @@ Status ExpertGatedKernel::record_few(Recorder& recorder, const View& view, Slot 
                  view.vector(op_.up_bias, view.step), view.vector(norm.gain, view.step)},
                 push, striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * op_.used),
                 per_token * tokens);
-        }));
+        };
+        RL_TRY(in_slices(recorder, view.rows, per_token, 1, record_some, most_tokens(recorder, op_.used)));
     }
     return {};
 }

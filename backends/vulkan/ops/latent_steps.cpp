@@ -72,19 +72,15 @@ private:
                        last_head = (part.first + part.rows - 1) / push.rows;
         const uint32_t tokens = view.rows_of(op_.y);
         const double per_token = 2.0 * double(part.rows) * double(w.cols);
-        const double fit = std::max(1.0, recorder.flops_per_segment() / per_token / kHeadTile);
-        const uint32_t step = uint32_t(std::min(fit, 1e6)) * kHeadTile;
-        for (uint32_t first = 0; first < tokens; first += step) {
-            const uint32_t count = std::min(step, tokens - first);
+        return in_slices(recorder, tokens, per_token, kHeadTile, [&](uint32_t first, uint32_t count) {
             push.first_token = first;
             const Groups groups = {(push.rows + kHeadTile - 1) / kHeadTile,
                                    (count + kHeadTile - 1) / kHeadTile, last_head - first_head + 1};
-            RL_TRY(
-                recorder.dispatch({fmt::format("head_mat.{}", w.layout->name), 4, 1, {begins_at_fours(push)}},
-                                  {part.buffer, view.slot(op_.x), view.slot(op_.y), view.step}, push, groups,
-                                  per_token * count));
-        }
-        return {};
+            return recorder.dispatch(
+                {fmt::format("head_mat.{}", w.layout->name), 4, 1, {begins_at_fours(push)}},
+                {part.buffer, view.slot(op_.x), view.slot(op_.y), view.step}, push, groups,
+                per_token * count);
+        });
     }
 
     HeadLinear op_;
@@ -261,15 +257,12 @@ public:
         const uint32_t n = queries(view.rows, several), together = several ? 1 : n / std::gcd(n, op_.heads);
         const double per_row = 2.0 * op_.heads * (fit_.width + fit_.rank) * double(cache.sequence_rows);
         const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
-        const double fit = std::max(
-            1.0, std::min(recorder.flops_per_segment() / per_row, highest / double(fit_.groups_of(1, n))) /
-                     together);
-        const uint32_t step = uint32_t(std::min(fit, 1e6)) * together;
-        for (uint32_t first = 0; first < view.rows; first += step) {
-            const uint32_t rows = std::min(step, view.rows - first);
+        const auto record_some = [&](uint32_t first, uint32_t rows) {
             push.first_row = first;
-            RL_TRY(record_rows(recorder, view, push, rows, partials, per_row * rows));
-        }
+            return record_rows(recorder, view, push, rows, partials, per_row * rows);
+        };
+        RL_TRY(in_slices(recorder, view.rows, per_row, together, record_some,
+                         highest / double(fit_.groups_of(1, n)) / together));
         return push.splits > 1 ? record_merge(recorder, view, push, partials) : Status{};
     }
 
@@ -413,23 +406,20 @@ public:
         const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
         const uint32_t n = queries(view.rows);
         const uint64_t groups = fit_.groups_of(1, n);
-        const double fit = std::min(recorder.flops_per_segment() / per_row, highest / double(groups));
-        const uint32_t step = uint32_t(std::clamp(fit, 1.0, 1e6));
-        for (uint32_t first = 0; first < view.rows; first += step) {
-            const uint32_t rows = std::min(step, view.rows - first);
+        const auto record_rows = [&](uint32_t first, uint32_t rows) {
             push.first_row = first;
-            RL_TRY(
-                recorder.dispatch({cache_shader("entry_attention", view, op_.cache),
-                                   9,
-                                   1,
-                                   {fit_.threads, fit_.width, n, uint32_t(view.kind)}},
-                                  {view.slot(op_.q), view.slot(op_.y), view.step, view.caches[op_.cache].keys,
-                                   view.vector(op_.sinks, view.step), partials, view.caches.counters(),
-                                   view.caches[op_.entries ? op_.entries : op_.cache].keys,
-                                   op_.chosen ? view.slot(op_.chosen) : view.step},
-                                  push, {push.splits, rows * groups}, per_row * rows));
-        }
-        return {};
+            return recorder.dispatch(
+                {cache_shader("entry_attention", view, op_.cache),
+                 9,
+                 1,
+                 {fit_.threads, fit_.width, n, uint32_t(view.kind)}},
+                {view.slot(op_.q), view.slot(op_.y), view.step, view.caches[op_.cache].keys,
+                 view.vector(op_.sinks, view.step), partials, view.caches.counters(),
+                 view.caches[op_.entries ? op_.entries : op_.cache].keys,
+                 op_.chosen ? view.slot(op_.chosen) : view.step},
+                push, {push.splits, rows * groups}, per_row * rows);
+        };
+        return in_slices(recorder, view.rows, per_row, 1, record_rows, highest / double(groups));
     }
 
 private:

@@ -7,12 +7,6 @@ namespace redline::vulkan {
 
 namespace {
 
-// Tokens of a dispatch of tiles, so that it alone does not fill a submission.
-uint32_t tokens_at_once(const Recorder& recorder, const Tiles& tiles, double flops_per_token) {
-    const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_token / tiles.tokens);
-    return uint32_t(std::min(fit, 1e6)) * tiles.tokens;
-}
-
 // Of a weight that is unpacked at a time: as much as gives a large device a work-group for each of its
 // processors, and as a rule still is in its caches when it is multiplied.
 constexpr uint64_t kFewestUnpacked = uint64_t(32) << 20, kMostUnpacked = uint64_t(256) << 20;
@@ -136,23 +130,19 @@ Status record_matrices(Recorder& recorder, const View& view, const Tiles& tiles,
     std::vector<uint32_t> constants = tiles.constants;
     constants[Tiles::kWhole] = rows_there >= high * tiles.rows && args.cols % tiles.depth == 0;
     const double per_token = (up ? 4.0 : 2.0) * double(args.rows) * double(args.cols);
-    const uint32_t step = tokens_at_once(recorder, tiles, per_token);
     const Binding bias = view.vector(product.bias, view.step);
-    for (uint32_t first = 0; first < product.rows; first += step) {
-        const uint32_t tokens = std::min(step, product.rows - first);
+    return in_slices(recorder, product.rows, per_token, tiles.tokens, [&](uint32_t first, uint32_t tokens) {
         args.first_token = first;
         // Tokens along x: see linear_coop.comp.
         const Groups groups = {(tokens + tiles.tokens - 1) / tiles.tokens, high};
         if (up)
-            RL_TRY(recorder.dispatch({tiles.shader, 5, 2, constants},
+            return recorder.dispatch({tiles.shader, 5, 2, constants},
                                      {w, *up, x.prepared(), product.y, view.step, x.scales()}, args, groups,
-                                     per_token * tokens));
-        else
-            RL_TRY(recorder.dispatch({tiles.shader, 6, 1, constants},
-                                     {w, x.prepared(), product.y, view.step, bias, x.scales()}, args, groups,
-                                     per_token * tokens));
-    }
-    return {};
+                                     per_token * tokens);
+        return recorder.dispatch({tiles.shader, 6, 1, constants},
+                                 {w, x.prepared(), product.y, view.step, bias, x.scales()}, args, groups,
+                                 per_token * tokens);
+    });
 }
 
 // The fewer tokens, the more of the weight: of the fewest that steps are recorded for.

@@ -34,19 +34,15 @@ constexpr uint32_t kLinearAhead = 4, kGatedAhead = 2;
 Status record_tiles(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
                     const WeightPart& part, const Activations& x) {
     const double per_row = 2.0 * double(part.rows) * double(w.cols);
-    const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / kTile);
-    const uint32_t step = uint32_t(std::min(fit, 1e6)) * kTile;
     const Binding bias = view.vector(p.bias, view.step);
-    for (uint32_t first = 0; first < p.rows; first += step) {
-        const uint32_t rows = std::min(step, p.rows - first);
+    return in_slices(recorder, p.rows, per_row, kTile, [&](uint32_t first, uint32_t rows) {
         args::LinearArgs push = linear_args(w, part, p, {});
         push.first_token = first;
-        RL_TRY(recorder.dispatch({fmt::format("linear_mat.{}", w.layout->name), 5, 1, {}},
+        return recorder.dispatch({fmt::format("linear_mat.{}", w.layout->name), 5, 1, {}},
                                  {part.buffer, x.floats(), p.y, view.step, bias}, push,
                                  {(part.rows + kTile - 1) / kTile, (rows + kTile - 1) / kTile},
-                                 per_row * rows));
-    }
-    return {};
+                                 per_row * rows);
+    });
 }
 
 // One row by int8, or several that are apart: linear_own or, with `up`, gated_own.

@@ -98,15 +98,12 @@ public:
                    at_once = clustered && s.key_dim <= 16 * shared_by;  // AT_ONCE of delta_rows.glsl
         const uint64_t units = delta_units(s, columns);
         const double flops_per_row = 7.0 * double(s.state_floats());
-        const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_row);
-        const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
         const Binding a = view.vector(op_.a, view.step), dt = view.vector(op_.dt, view.step);
-        for (uint32_t row = 0; row < view.rows; row += rows) {
+        return in_slices(recorder, view.rows, flops_per_row, 1, [&](uint32_t row, uint32_t rows) -> Status {
             if (row > 0) recorder.barrier();
-            const uint32_t end = std::min(row + rows, view.rows);
-            const args::DeltaArgs push = {s.heads, s.key_heads, s.in_turns, row, end};
+            const args::DeltaArgs push = {s.heads, s.key_heads, s.in_turns, row, row + rows};
             Binding pairs = view.step;
-            const uint64_t groups = (end - row) / RL_DELTA_ROWS;
+            const uint64_t groups = rows / RL_DELTA_ROWS;
             if (at_once && groups > 0) {
                 recorder.claim_scratch();
                 pairs = view.scratch_at(0, scratch(view.plan));
@@ -114,18 +111,17 @@ public:
                     {"delta_pairs", 7, 1, {kThreads, s.key_dim, s.value_dim}},
                     {view.slot(op_.qkv), view.slot(op_.beta), view.slot(op_.alpha), a, dt, pairs, view.step},
                     push, striding(groups * s.key_heads * view.segments()),
-                    4.0 * RL_DELTA_ROWS * s.key_dim * s.key_heads * (end - row)));
+                    4.0 * RL_DELTA_ROWS * s.key_dim * s.key_heads * rows));
                 recorder.barrier();
             }
-            RL_TRY(recorder.dispatch({clustered ? "delta_net_clustered" : "delta_net",
+            return recorder.dispatch({clustered ? "delta_net_clustered" : "delta_net",
                                       9,
                                       1,
                                       {threads, s.key_dim, s.value_dim, shared_by}},
                                      {view.slot(op_.qkv), view.slot(op_.beta), view.slot(op_.alpha), a, dt,
                                       view.slot(op_.y), view.caches[op_.state].keys, view.step, pairs},
-                                     push, striding(units * view.segments()), flops_per_row * (end - row)));
-        }
-        return {};
+                                     push, striding(units * view.segments()), flops_per_row * rows);
+        });
     }
 
 private:
@@ -150,13 +146,10 @@ public:
                        blocks = (s.head_dim + apart * most - 1) / (apart * most),
                        rows_each = (s.head_dim + apart * blocks - 1) / (apart * blocks);
         const double flops_per_row = 5.0 * double(s.state_floats());
-        const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_row);
-        const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
-        for (uint32_t row = 0; row < view.rows; row += rows) {
+        return in_slices(recorder, view.rows, flops_per_row, 1, [&](uint32_t row, uint32_t rows) {
             if (row > 0) recorder.barrier();
-            const uint32_t end = std::min(row + rows, view.rows);
-            const args::ScanArgs push = {s.heads, s.groups, row, end};
-            RL_TRY(recorder.dispatch(
+            const args::ScanArgs push = {s.heads, s.groups, row, row + rows};
+            return recorder.dispatch(
                 {device.use_clustered() ? "state_scan_clustered" : "state_scan",
                  8,
                  1,
@@ -164,9 +157,8 @@ public:
                 {view.slot(op_.x), view.slot(op_.step), view.vector(op_.a, view.step),
                  view.vector(op_.step_bias, view.step), view.vector(op_.through, view.step), view.slot(op_.y),
                  view.caches[op_.state].keys, view.step},
-                push, striding(uint64_t(s.heads) * blocks * view.segments()), flops_per_row * (end - row)));
-        }
-        return {};
+                push, striding(uint64_t(s.heads) * blocks * view.segments()), flops_per_row * rows);
+        });
     }
 
 private:

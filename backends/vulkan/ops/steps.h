@@ -2,9 +2,12 @@
 #pragma once
 
 #include "args.h"
+#include "backends/gpu/slices.h"
 #include "backends/vulkan/runtime/executable.h"
 
 namespace redline::vulkan {
+
+using gpu::in_slices, gpu::slice_of;
 
 // Invocations per work-group, of kernels that have no reason for another number.
 constexpr uint32_t kThreads = 128;

@@ -105,7 +105,7 @@ public:
         return add(spec, bindings, &args, sizeof(Args), groups, flops);
     }
     // Work that may go into one dispatch: what takes more is cut where it is recorded.
-    double flops_per_segment() const { return device_.pace().rates.flops * dispatch_seconds_; }
+    double flops_per_slice() const { return device_.pace().rates.flops * dispatch_seconds_; }
     // Ends the present command buffer.
     Status cut();
     Result<Recording> finish() &&;
