@@ -88,37 +88,27 @@ public:
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())),
           gain_(device.report().target.starts_with("gfx10") ? 2.0 : 8.0),
-          has_halfs_(plan.cache(op.cache).type != CacheType::f32),
-          half_cache_(plan.cache(op.cache).type == CacheType::f16) {}
+          type_(plan.cache(op.cache).type) {}
 
     // At most so many queries of a block, and so many blocks of a multiprocessor.
     Choices choices(RowClass rows) const override {
         const Choice per_unit = choice("per_unit", kBlocksPerUnit, {1, 3, 4, 8});
         const bool few = rows == RowClass::one || rows == RowClass::few;
         if (!few || !whole_eights()) return {per_unit};
-        std::vector<uint32_t> all;
-        for (uint32_t n = most_queries(rows); n > 0; n /= 2) all.push_back(n);
-        return {per_unit, choice("queries", usual_queries(rows), std::move(all))};
+        return {per_unit, choice("queries", usual_queries(rows), gpu::halves_of(most_queries(rows)))};
     }
 
     Precision precision(uint64_t rows) const override {
-        if (!by_matrices(rows)) return {};
-        const Rounding cached = half_cache_ ? Rounding{} : kToHalf;
-        return {.weights = to_half(0), .activations = to_half(4), .keys = cached, .values = cached};
+        return by_matrices(rows) ? gpu::attention_of_halfs(type_) : Precision();
     }
 
     uint64_t scratch(const Plan& plan) const override {
-        uint64_t most = 0;
-        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
-            most = std::max(most, partial_bytes(rows, shape(plan, rows, false).splits));
-            if (plan.sizing.pages > 0) {
-                most = std::max(most, partial_bytes(rows, shape(plan, rows, true).splits));
-            }
-            if (plan.sizing.pages > 0 && by_matrices(rows))
-                most = std::max({most, partial_bytes(rows, tiled(plan, rows).splits),
-                                 partial_bytes(StepLayout::most_lone(plan, rows), lone(plan, rows).splits)});
-            if (rows == plan.max_rows) return most;
-        }
+        return gpu::most_of_kinds(plan, [&](uint32_t rows, bool several) {
+            const uint64_t bytes = partial_bytes(rows, shape(plan, rows, several).splits);
+            if (!several || !by_matrices(rows)) return bytes;
+            return std::max({bytes, partial_bytes(rows, tiled(plan, rows).splits),
+                             partial_bytes(StepLayout::most_lone(plan, rows), lone(plan, rows).splits)});
+        });
     }
 
     bool leaves_int8() const override { return op_.shape.head_dim % 32 == 0; }
@@ -190,7 +180,8 @@ private:
     uint32_t group() const { return op_.shape.heads / op_.shape.kv_heads; }
     bool whole_eights() const { return op_.shape.head_dim % 8 == 0; }
     bool by_matrices(uint64_t rows) const {
-        return rows > kFewRows && has_halfs_ && op_.shape.head_dim % 16 == 0 && op_.shape.head_dim <= 128;
+        return rows > kFewRows && type_ != CacheType::f32 && op_.shape.head_dim % 16 == 0 &&
+               op_.shape.head_dim <= 128;
     }
     // The head sizes that kernels are built for are upper bounds.
     uint32_t few_dims() const {
@@ -217,10 +208,8 @@ private:
         const RowClass size = row_class_of(rows);
         return std::min(chosen(size, "queries", usual_queries(size)), power_of_two(rows * group()));
     }
-    // Of several sequences, each has queries of one row.
     uint32_t blocks(uint32_t rows, uint32_t queries, bool several) const {
-        if (several) return rows * blocks(1, queries, false);
-        return uint32_t((uint64_t(rows) * group() + queries - 1) / queries);
+        return gpu::query_groups(rows, group(), queries, several);
     }
 
     // What a row costs with the cache full, in what launches are measured by. Matrix units are faster.
@@ -245,16 +234,12 @@ private:
         s.rows = slice_of(per_launch_, row_cost(plan, many), s.queries, kMostHighTiles);
         // Enough blocks to fill the device, but no more than the cache has keys for, and none where there are
         // too few counters for them. Those without keys end at once.
-        const uint64_t least = many ? kManyLeastKeys : kFewLeastKeys;
         const uint64_t all =
             uint64_t(op_.shape.kv_heads) * blocks(std::min(rows, s.rows), s.queries, several);
-        const uint64_t most =
-            all > HipCaches::kCounters
-                ? 1
-                : std::min<uint64_t>(many ? kManySplits : kFewSplits,
-                                     (plan.cache(op_.cache).sequence_rows + least - 1) / least);
+        const uint64_t most = all > HipCaches::kCounters ? 1 : many ? kManySplits : kFewSplits;
         const uint32_t per_unit = chosen(row_class_of(rows), "per_unit", kBlocksPerUnit);
-        s.splits = uint32_t(std::clamp<uint64_t>(units_ * per_unit / all, 1, std::max<uint64_t>(most, 1)));
+        s.splits = gpu::key_splits(plan.cache(op_.cache).sequence_rows, many ? kManyLeastKeys : kFewLeastKeys,
+                                   all, units_ * per_unit, most, true);
         return s;
     }
 
@@ -271,7 +256,7 @@ private:
         return s;
     }
     // Blocks for a tile of rows and a kv head.
-    uint32_t tile_groups() const { return (kTileRows * group() + kManyQueries - 1) / kManyQueries; }
+    uint32_t tile_groups() const { return blocks(kTileRows, kManyQueries, false); }
 
     Status launch_tiles(Launcher& launcher, const View& view, args::AttentionArgs args) const {
         const Shape shape = tiled(view.plan, view.rows);
@@ -292,18 +277,15 @@ private:
     }
 
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        if (splits == 1) return 0;
-        const uint64_t aligned_dims = (op_.shape.head_dim + 3) / 4 * 4;
-        return aligned(uint64_t(rows) * op_.shape.heads * splits * (aligned_dims + 2) * 4);
+        return gpu::split_bytes(rows, op_.shape.heads, splits, op_.shape.head_dim);
     }
 
     Attention op_;
     uint32_t wave_;
     uint32_t units_;  // multiprocessors
     double per_launch_;
-    double gain_;      // of matrix units
-    bool has_halfs_;   // keys and values are no more exact than halfs
-    bool half_cache_;  // they are halfs
+    double gain_;     // of matrix units
+    CacheType type_;  // in f32 it is not for matrix units: it is wanted for its precision
 };
 
 // Attention does rope and store of one row by itself; of more, a launch before it does.

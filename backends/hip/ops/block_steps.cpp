@@ -108,11 +108,9 @@ public:
     Choices choices(RowClass) const override { return {choice("per_unit", kBlockGroupsPerUnit, {1, 4, 8})}; }
 
     uint64_t scratch(const Plan& plan) const override {
-        uint64_t most = 0;
-        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
-            most = std::max(most, partial_bytes(rows, splits(plan, rows)));
-            if (rows == plan.max_rows) return most;
-        }
+        return gpu::most_of_steps(plan, [&](uint32_t rows) {
+            return gpu::split_bytes(rows, op_.shape.heads, splits(plan, rows), op_.shape.head_dim);
+        });
     }
 
     Status launch(Launcher& launcher, const View& view) const override {
@@ -151,16 +149,10 @@ private:
     }
     uint32_t queries() const { return dims() <= 128 ? 8 : dims() == 256 ? 4 : 2; }
     uint32_t groups_of_row() const {
-        const uint32_t group = op_.shape.heads / op_.shape.kv_heads;
-        return (group + queries() - 1) / queries();
-    }
-    // That a row sees.
-    uint64_t most_keys(const Plan& plan) const {
-        return std::min<uint64_t>(plan.sizing.context,
-                                  (plan.slot(op_.chosen).width + uint64_t(1)) * op_.ratio);
+        return gpu::query_groups(1, op_.shape.heads / op_.shape.kv_heads, queries(), false);
     }
     double row_cost(const Plan& plan) const {
-        return 4.0 * op_.shape.heads * op_.shape.head_dim * double(most_keys(plan));
+        return 4.0 * op_.shape.heads * op_.shape.head_dim * double(gpu::most_keys(op_, plan));
     }
     // Rows are cut so that no launch takes long or is too high.
     uint32_t rows_of_launch(const Plan& plan) const {
@@ -172,15 +164,9 @@ private:
         rows = plan.divided_rows(rows);
         const uint64_t all =
             uint64_t(std::min(rows, rows_of_launch(plan))) * groups_of_row() * op_.shape.kv_heads;
-        if (all > HipCaches::kCounters) return 1;
-        const uint64_t most = std::min<uint64_t>(
-            kBlockFewSplits, (most_keys(plan) + kBlockFewLeastKeys - 1) / kBlockFewLeastKeys);
         const uint32_t per_unit = chosen(row_class_of(rows), "per_unit", kBlockGroupsPerUnit);
-        return uint32_t(std::clamp<uint64_t>(units_ * per_unit / all, 1, std::max<uint64_t>(most, 1)));
-    }
-    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        if (splits == 1) return 0;
-        return aligned(uint64_t(rows) * op_.shape.heads * splits * (op_.shape.head_dim + 2) * 4);
+        return gpu::key_splits(gpu::most_keys(op_, plan), kBlockFewLeastKeys, all, units_ * per_unit,
+                               all > HipCaches::kCounters ? 1 : kBlockFewSplits, true);
     }
 
     BlockAttention op_;

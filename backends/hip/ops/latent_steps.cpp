@@ -118,16 +118,8 @@ struct LatentFit {
     std::string kernel(std::string_view stem, uint32_t queries) const {
         return fmt::format("{}{}_{}_{}", stem, whole_eights() ? "" : "_any", queries, kernel_rank());
     }
-    // So many that `all` groups of queries make as many blocks as are wanted, but no more than there are keys
-    // for. Those without keys end at once.
-    uint32_t splits(uint64_t all, uint64_t keys, uint64_t wanted, uint64_t most) const {
-        most = std::min(most, (keys + kLatentLeastKeys - 1) / kLatentLeastKeys);
-        return uint32_t(std::clamp<uint64_t>(wanted / all, 1, std::max<uint64_t>(most, 1)));
-    }
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        if (splits == 1) return 0;
-        const uint64_t whole_fours = (rank + 3) / 4 * 4;
-        return aligned(uint64_t(rows) * heads * splits * (whole_fours + 2) * 4);
+        return gpu::split_bytes(rows, heads, splits, rank);
     }
 };
 
@@ -138,8 +130,8 @@ public:
           fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank},
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())),
-          half_cache_(plan.cache(op.cache).type == CacheType::f16),
-          by_matrix_(plan.cache(op.cache).type != CacheType::f32 && fit_.whole_tiles() &&
+          type_(plan.cache(op.cache).type),
+          by_matrix_(type_ != CacheType::f32 && fit_.whole_tiles() &&
                      !device.report().target.starts_with("gfx10")),
           most_queries_(device.report().target.starts_with("gfx11") ? 16 : kManyLatentQueries),
           few_queries_(device.report().target.starts_with("sm_") ? 16 : most_queries_) {}
@@ -154,18 +146,13 @@ public:
     }
 
     Precision precision(uint64_t) const override {
-        if (!by_matrix_) return {};
-        const Rounding cached = half_cache_ ? Rounding{} : kToHalf;
-        return {.weights = to_half(0), .activations = to_half(4), .keys = cached, .values = cached};
+        return by_matrix_ ? gpu::attention_of_halfs(type_) : Precision();
     }
 
     uint64_t scratch(const Plan& plan) const override {
-        uint64_t most = 0;
-        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
-            for (const bool several : {false, plan.sizing.pages > 0})
-                most = std::max(most, fit_.partial_bytes(rows, shape(plan, rows, several).splits));
-            if (rows == plan.max_rows) return most;
-        }
+        return gpu::most_of_kinds(plan, [&](uint32_t rows, bool several) {
+            return fit_.partial_bytes(rows, shape(plan, rows, several).splits);
+        });
     }
 
     Status launch(Launcher& launcher, const View& view) const override {
@@ -222,8 +209,7 @@ private:
     }
 
     uint32_t blocks(uint32_t rows, uint32_t queries, bool several) const {
-        if (several) return rows * blocks(1, queries, false);
-        return uint32_t((uint64_t(rows) * op_.heads + queries - 1) / queries);
+        return gpu::query_groups(rows, op_.heads, queries, several);
     }
     // With the cache full.
     double row_cost(const Plan& plan) const {
@@ -250,9 +236,9 @@ private:
         const double highest = double(kMostHigh) / blocks(s.queries, s.queries, several);
         s.rows = slice_of(per_launch_, row_cost(plan), s.queries, std::min(highest, kMostHighTiles));
         const uint64_t all = blocks(std::min(rows, s.rows), s.queries, several);
-        s.splits = fit_.splits(all, plan.cache(op_.cache).sequence_rows,
-                               uint64_t(units_) * chosen(size, "per_unit", kLatentGroupsPerUnit),
-                               args::kLatentMostSplits);
+        s.splits = gpu::key_splits(plan.cache(op_.cache).sequence_rows, kLatentLeastKeys, all,
+                                   uint64_t(units_) * chosen(size, "per_unit", kLatentGroupsPerUnit),
+                                   args::kLatentMostSplits, true);
         return s;
     }
 
@@ -260,8 +246,8 @@ private:
     LatentFit fit_;
     uint32_t units_;  // multiprocessors
     double per_launch_;
-    bool half_cache_;  // latents are halfs
-    bool by_matrix_;   // on matrix units
+    CacheType type_;
+    bool by_matrix_;  // on matrix units
     // On matrix units: RDNA 3 has registers for 16 queries of a block, NVIDIA's cards have room for two such
     // blocks at a time, but for one with 32.
     uint32_t most_queries_;
@@ -287,11 +273,8 @@ public:
     Choices choices(RowClass rows) const override { return fit_.choices(rows); }
 
     uint64_t scratch(const Plan& plan) const override {
-        uint64_t most = 0;
-        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
-            most = std::max(most, fit_.partial_bytes(rows, splits(plan, rows)));
-            if (rows == plan.max_rows) return most;
-        }
+        return gpu::most_of_steps(
+            plan, [&](uint32_t rows) { return fit_.partial_bytes(rows, splits(plan, rows)); });
     }
 
     Status launch(Launcher& launcher, const View& view) const override {
@@ -328,19 +311,14 @@ public:
     }
 
 private:
-    // That a row sees.
-    uint64_t most_keys(const Plan& plan) const {
-        const uint64_t context = plan.sizing.context;
-        uint64_t entries = op_.entries ? context / plan.cache(op_.entries).ratio : 0;
-        if (op_.chosen) entries = std::min<uint64_t>(entries, plan.slot(op_.chosen).width);
-        return std::min(plan.cache(op_.cache).window, context) + entries;
-    }
     // Of a block.
     uint32_t queries(uint32_t rows) const {
         const uint32_t wanted = chosen(row_class_of(rows), "queries", 0);
         return wanted > 0 ? wanted : fit_.queries(1);
     }
-    double row_cost(const Plan& plan) const { return 4.0 * op_.heads * fit_.width * double(most_keys(plan)); }
+    double row_cost(const Plan& plan) const {
+        return 4.0 * op_.heads * fit_.width * double(gpu::most_keys(op_, plan));
+    }
     // Rows are cut so that no launch takes long or is too high.
     uint32_t rows_of_launch(const Plan& plan, uint32_t queries) const {
         return slice_of(per_launch_, row_cost(plan), 1, double(kMostHigh) / fit_.row_blocks(queries));
@@ -350,9 +328,9 @@ private:
         const uint32_t n = queries(rows);
         const uint64_t all = uint64_t(std::min(rows, rows_of_launch(plan, n))) * fit_.row_blocks(n);
         // The last block brings splits together: by counters, which there are so many of.
-        return fit_.splits(all, most_keys(plan),
-                           uint64_t(units_) * chosen(row_class_of(rows), "per_unit", kLatentGroupsPerUnit),
-                           all > HipCaches::kCounters ? 1 : kEntrySplits);
+        const uint32_t per_unit = chosen(row_class_of(rows), "per_unit", kLatentGroupsPerUnit);
+        return gpu::key_splits(gpu::most_keys(op_, plan), kLatentLeastKeys, all, uint64_t(units_) * per_unit,
+                               all > HipCaches::kCounters ? 1 : kEntrySplits, true);
     }
 
     EntryAttention op_;

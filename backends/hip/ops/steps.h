@@ -1,6 +1,7 @@
 // What the files of kernels share: launch shapes, and launches that several ops need.
 #pragma once
 
+#include "backends/gpu/key_splits.h"
 #include "backends/gpu/slices.h"
 #include "backends/hip/runtime/executable.h"
 

@@ -105,7 +105,7 @@ public:
         : op_(op),
           matrices_(matrices_fit(op.shape, plan.cache(op.cache).type, device, kMatrixQueries)),
           wide_(matrices_fit(op.shape, plan.cache(op.cache).type, device, kWideQueries)),
-          half_cache_(plan.cache(op.cache).type == CacheType::f16),
+          type_(plan.cache(op.cache).type),
           wanted_(attention_groups(device)),
           few_threads_(std::min(own_threads(device), kFewThreads)),
           most_threads_(std::min(own_threads(device), 512u)),
@@ -122,15 +122,14 @@ public:
         constexpr uint64_t kRows[] = {1, kFewRows, kFewRows + 1, kFewRows + 1};
         const uint64_t least = kRows[size_t(rows)];
         const uint32_t wanted = uint32_t(wanted_);
-        Choices all = {choice("groups", wanted, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted})};
+        Choices all = {groups_choice(wanted)};
         if (by_matrices(least)) {
             if (wide_) all.push_back(choice("queries", 0, {matrices_->queries, wide_->queries}));
             return all;
         }
         const bool few = by_few(least);
-        std::vector<uint32_t> queries;
-        for (uint32_t n = few ? kMostFewQueries : kMostQueries; n > 0; n /= 2) queries.push_back(n);
-        all.push_back(choice("queries", usual_queries(rows, few), std::move(queries)));
+        all.push_back(choice("queries", usual_queries(rows, few),
+                             gpu::halves_of(few ? kMostFewQueries : kMostQueries)));
         if (!few) return all;
         std::vector<uint32_t> threads;
         for (uint32_t n = std::max(128u, subgroup_); n <= most_threads_; n *= 2) threads.push_back(n);
@@ -138,11 +137,8 @@ public:
         return all;
     }
 
-    // Matrix units multiply halfs.
     Precision precision(uint64_t rows) const override {
-        if (!by_matrices(rows)) return {};
-        const Rounding cached = half_cache_ ? Rounding{} : kToHalf;
-        return {.weights = to_half(0), .activations = to_half(4), .keys = cached, .values = cached};
+        return by_matrices(rows) ? gpu::attention_of_halfs(type_) : Precision();
     }
 
     bool leaves_int8() const override { return by_few(1); }
@@ -155,16 +151,15 @@ public:
     bool mixes() const override { return by_matrices(kFewRows + 1); }
 
     uint64_t scratch(const Plan& plan) const override {
-        uint64_t most = 0;
-        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
-            for (const bool several : {false, plan.sizing.pages > 0})
-                if (const uint32_t n = splits(plan, rows, several); n > 1)
-                    most = std::max(most, partial_bytes(rows, n));
-            if (plan.sizing.pages > 0 && by_matrices(rows))
-                most = std::max({most, partial_bytes(rows, mixed_splits(plan, rows)),
-                                 partial_bytes(StepLayout::most_lone(plan, rows), lone_splits(plan, rows))});
-            if (rows == plan.max_rows) return most;
-        }
+        return gpu::most_of_kinds(plan, [&](uint32_t rows, bool several) {
+            const uint64_t bytes = partial_bytes(rows, splits(plan, rows, several));
+            if (!several || !by_matrices(rows)) return bytes;
+            const auto any = [&](uint32_t there, uint32_t splits) {
+                return gpu::partial_bytes(there, op_.shape.heads, splits, op_.shape.head_dim);
+            };
+            return std::max({bytes, any(rows, mixed_splits(plan, rows)),
+                             any(StepLayout::most_lone(plan, rows), lone_splits(plan, rows))});
+        });
     }
 
     Status record(Recorder& recorder, const View& view) const override {
@@ -177,11 +172,7 @@ public:
                                                                   ? lone_splits(view.plan, view.rows)
                                                                   : splits(view.plan, rows, several);
         const HeadShape& s = op_.shape;
-        Binding partials = view.step;
-        if (splits_here > 1) {
-            recorder.claim_scratch();
-            partials = view.scratch_at(0, partial_bytes(rows, splits_here));
-        }
+        const Binding partials = claim_partials(recorder, view, partial_bytes(rows, splits_here));
         // Rows are cut so that no dispatch alone fills a submission, with the cache full; at whole
         // work-groups.
         const uint32_t n = queries(view.rows, several), together = several ? 1 : n / std::gcd(n, group());
@@ -222,17 +213,11 @@ private:
         return attention_splits(plan.cache(op_.cache).sequence_rows, tiles * op_.shape.kv_heads, wanted_);
     }
     // Work-groups of a tile of rows and a kv head.
-    uint32_t tile_groups() const {
-        return (kTileRows * group() + matrices_->queries - 1) / matrices_->queries;
-    }
+    uint32_t tile_groups() const { return gpu::query_groups(kTileRows, group(), matrices_->queries, false); }
     Status record_tiles(Recorder& recorder, const View& view) const {
         recorder.barrier();  // they take the same scratch
         const uint32_t splits = mixed_splits(view.plan, view.rows);
-        Binding partials = view.step;
-        if (splits > 1) {
-            recorder.claim_scratch();
-            partials = view.scratch_at(0, partial_bytes(view.rows, splits));
-        }
+        const Binding partials = claim_partials(recorder, view, partial_bytes(view.rows, splits));
         const double per_tile = 4.0 * op_.shape.heads * op_.shape.head_dim * kTileRows *
                                 double(view.plan.cache(op_.cache).sequence_rows);
         const uint32_t all = StepLayout::most_tiles(view.plan, view.rows);
@@ -314,22 +299,16 @@ private:
         return n;
     }
 
-    // Groups of queries: of several sequences, each has queries of one row.
-    uint32_t query_groups(uint32_t rows, bool several) const {
-        if (several) return rows * query_groups(1, false);
-        const uint32_t n = queries(rows, false);
-        return uint32_t((uint64_t(rows) * group() + n - 1) / n);
-    }
-
     uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
         rows = plan.divided_rows(rows);
-        const uint64_t units = uint64_t(op_.shape.kv_heads) * query_groups(rows, several);
+        const uint64_t units =
+            uint64_t(op_.shape.kv_heads) * gpu::query_groups(rows, group(), queries(rows, several), several);
         return attention_splits(plan.cache(op_.cache).sequence_rows, units,
                                 chosen(row_class_of(rows), "groups", uint32_t(wanted_)));
     }
 
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        return aligned(uint64_t(rows) * op_.shape.heads * splits * (whole_fours() + 2) * 4);
+        return gpu::split_bytes(rows, op_.shape.heads, splits, op_.shape.head_dim);
     }
 
     uint32_t whole_fours() const { return (op_.shape.head_dim + 3) / 4 * 4; }
@@ -360,8 +339,7 @@ private:
         const bool several = view.kind == StepKind::several;
         const uint32_t n = queries(view.rows, several), kind = step_kind(view);
         const VulkanCaches::Buffers& cache = view.caches[op_.cache];
-        const uint64_t query_groups = (uint64_t(several ? 1 : rows) * group() + n - 1) / n;
-        const Groups groups = {splits, several ? rows * query_groups : query_groups, op_.shape.kv_heads};
+        const Groups groups = {splits, gpu::query_groups(rows, group(), n, several), op_.shape.kv_heads};
         const Binding q = view.slot(op_.q), y = view.slot(op_.y), sinks = view.vector(op_.sinks, view.step);
         const args::AttentionArgs push = attention_args(view, first, splits, attend);
         const RopeStore* const store = attend ? &attend->store : nullptr;
@@ -416,7 +394,7 @@ private:
 
     Attention op_;
     std::optional<MatrixCut> matrices_, wide_;
-    bool half_cache_;  // keys and values are halfs
+    CacheType type_;
     uint64_t wanted_;  // work-groups, if there is enough to do
     uint32_t few_threads_, most_threads_, subgroup_;
     const Fragments* fragments_;
@@ -483,13 +461,6 @@ uint64_t few_shared(uint32_t head_dim, uint32_t queries, uint64_t threads) {
     const uint64_t fours = head_dim / 4, keys = threads / 4;
     return queries * (fours * 16 + keys * 16 + std::max<uint64_t>(128, 2 * keys) * 4 + 12) + 2 * fours * 16 +
            std::min(queries, 2u) * threads * 16 + 16;
-}
-
-uint32_t attention_splits(uint64_t keys, uint64_t units, uint64_t wanted, uint64_t most) {
-    constexpr uint64_t kKeysPerSplit = 64;  // fewer are not worth a work-group
-    const uint64_t n =
-        std::min({(wanted + units - 1) / units, most, (keys + kKeysPerSplit - 1) / kKeysPerSplit});
-    return uint32_t(std::max<uint64_t>(1, n));
 }
 
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device) {

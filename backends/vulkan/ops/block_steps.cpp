@@ -96,19 +96,13 @@ public:
     }
 
     Choices choices(RowClass) const override {
-        const uint32_t wanted = uint32_t(wanted_), most = queries(kMostFewQueries);
-        std::vector<uint32_t> fewer;
-        for (uint32_t n = most / 2; n > 0; n /= 2) fewer.push_back(n);
-        return {choice("groups", wanted, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted}),
-                choice("queries", most, std::move(fewer))};
+        const uint32_t most = queries(kMostFewQueries);
+        return {groups_choice(uint32_t(wanted_)), choice("queries", most, gpu::halves_of(most / 2))};
     }
 
     uint64_t scratch(const Plan& plan) const override {
-        uint64_t most = 0;
-        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
-            if (const uint32_t n = splits(plan, rows); n > 1) most = std::max(most, partial_bytes(rows, n));
-            if (rows == plan.max_rows) return most;
-        }
+        return gpu::most_of_steps(plan,
+                                  [&](uint32_t rows) { return partial_bytes(rows, splits(plan, rows)); });
     }
 
     Status record(Recorder& recorder, const View& view) const override {
@@ -123,13 +117,10 @@ public:
         push.first_stat = view.rows * op_.shape.heads * push.splits * op_.shape.head_dim;
         push.ratio = op_.ratio;
         push.most = view.width(op_.chosen);
-        Binding partials = view.step;
-        if (push.splits > 1) {
-            recorder.claim_scratch();
-            partials = view.scratch_at(0, partial_bytes(view.rows, push.splits));
-        }
+        const Binding partials = claim_partials(recorder, view, partial_bytes(view.rows, push.splits));
         // Rows are cut so that no dispatch alone fills a submission or is higher than the device takes.
-        const double per_row = 4.0 * double(most_keys(view.plan)) * op_.shape.heads * op_.shape.head_dim;
+        const double per_row =
+            4.0 * double(gpu::most_keys(op_, view.plan)) * op_.shape.heads * op_.shape.head_dim;
         const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
         const auto record_rows = [&](uint32_t first, uint32_t rows) {
             push.first_row = first;
@@ -159,20 +150,15 @@ private:
     uint32_t queries_of(uint32_t rows) const {
         return queries(chosen(row_class_of(rows), "queries", kMostFewQueries));
     }
-    uint32_t groups_of_row(uint32_t queries) const { return (group() + queries - 1) / queries; }
-    // That a row sees.
-    uint64_t most_keys(const Plan& plan) const {
-        return std::min<uint64_t>(plan.sizing.context,
-                                  (plan.slot(op_.chosen).width + 1) * uint64_t(op_.ratio));
-    }
+    uint32_t groups_of_row(uint32_t queries) const { return gpu::query_groups(1, group(), queries, false); }
     uint32_t splits(const Plan& plan, uint32_t rows) const {
         rows = plan.divided_rows(rows);
         const uint64_t units = uint64_t(rows) * groups_of_row(queries_of(rows)) * op_.shape.kv_heads;
-        return attention_splits(most_keys(plan), units,
+        return attention_splits(gpu::most_keys(op_, plan), units,
                                 chosen(row_class_of(rows), "groups", uint32_t(wanted_)));
     }
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        return aligned(uint64_t(rows) * op_.shape.heads * splits * (op_.shape.head_dim + 2) * 4);
+        return gpu::split_bytes(rows, op_.shape.heads, splits, op_.shape.head_dim);
     }
 
     BlockAttention op_;

@@ -103,7 +103,7 @@ struct LatentFit {
     uint32_t whole_fours() const { return (rank + 3) / 4 * 4; }
     // Work-groups for the queries of so many rows.
     uint64_t groups_of(uint32_t rows, uint32_t queries) const {
-        return (uint64_t(rows) * heads + queries - 1) / queries;
+        return gpu::query_groups(rows, heads, queries, false);
     }
     // Whether a work-group of so many has room in shared memory and registers; it keeps `more` bytes of each
     // key beside.
@@ -126,13 +126,10 @@ struct LatentFit {
     // Work-groups, if there is enough to do, and queries of one of them.
     Choices choices(RowClass rows, uint32_t more, uint32_t wanted) const {
         const uint32_t most = queries(rows == RowClass::one ? 1 : kMostQueries, more);
-        std::vector<uint32_t> fewer;
-        for (uint32_t n = most / 2; n > 0; n /= 2) fewer.push_back(n);
-        return {choice("groups", wanted, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted}),
-                choice("queries", most, std::move(fewer))};
+        return {groups_choice(wanted), choice("queries", most, gpu::halves_of(most / 2))};
     }
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        return aligned(uint64_t(rows) * heads * splits * (whole_fours() + 2) * 4);
+        return gpu::split_bytes(rows, heads, splits, rank);
     }
 };
 
@@ -200,7 +197,7 @@ public:
           fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank,
                std::min(own_threads(device), kLatentThreads)},
           cuts_(matrix_cuts(fit_, plan.cache(op.cache).type, device)),
-          half_cache_(plan.cache(op.cache).type == CacheType::f16),
+          type_(plan.cache(op.cache).type),
           wanted_(uint32_t(attention_groups(device))) {}
 
     // Whether one query at least has room.
@@ -214,27 +211,18 @@ public:
             queries.push_back(other.queries);
             keys.push_back(other.keys);
         }
-        const uint32_t wanted = wanted_groups(cut);
-        return {choice("groups", wanted, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted}),
-                choice("queries", cut->queries, std::move(queries)),
+        return {groups_choice(wanted_groups(cut)), choice("queries", cut->queries, std::move(queries)),
                 choice("keys", cut->keys, std::move(keys))};
     }
 
-    // Matrix units multiply halfs.
     Precision precision(uint64_t rows) const override {
-        if (!cut_of(uint32_t(rows), false)) return {};
-        const Rounding cached = half_cache_ ? Rounding{} : kToHalf;
-        return {.weights = to_half(0), .activations = to_half(4), .keys = cached, .values = cached};
+        return cut_of(uint32_t(rows), false) ? gpu::attention_of_halfs(type_) : Precision();
     }
 
     uint64_t scratch(const Plan& plan) const override {
-        uint64_t most = 0;
-        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
-            for (const bool several : {false, plan.sizing.pages > 0})
-                if (const uint32_t n = splits(plan, rows, several); n > 1)
-                    most = std::max(most, fit_.partial_bytes(rows, n));
-            if (rows == plan.max_rows) return most;
-        }
+        return gpu::most_of_kinds(plan, [&](uint32_t rows, bool several) {
+            return fit_.partial_bytes(rows, splits(plan, rows, several));
+        });
     }
 
     Status record(Recorder& recorder, const View& view) const override {
@@ -247,11 +235,7 @@ public:
         push.splits = splits(view.plan, view.rows, several);
         push.scale = op_.scale;
         push.first_stat = view.rows * op_.heads * push.splits * fit_.whole_fours();
-        Binding partials = view.step;
-        if (push.splits > 1) {
-            recorder.claim_scratch();
-            partials = view.scratch_at(0, fit_.partial_bytes(view.rows, push.splits));
-        }
+        const Binding partials = claim_partials(recorder, view, fit_.partial_bytes(view.rows, push.splits));
         // Rows are cut so that no dispatch alone fills a submission, with the cache full, or is higher than
         // the device takes; at whole work-groups.
         const uint32_t n = queries(view.rows, several), together = several ? 1 : n / std::gcd(n, op_.heads);
@@ -300,13 +284,10 @@ private:
         return std::min(fit_.queries(several ? 1 : rows, 0),
                         chosen(row_class_of(rows), "queries", kMostQueries));
     }
-    uint64_t query_groups(uint32_t rows, bool several) const {
-        const uint32_t n = queries(rows, several);
-        return several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n);
-    }
     uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
         rows = plan.divided_rows(rows);
-        return attention_splits(plan.cache(op_.cache).sequence_rows, query_groups(rows, several),
+        const uint32_t groups = gpu::query_groups(rows, op_.heads, queries(rows, several), several);
+        return attention_splits(plan.cache(op_.cache).sequence_rows, groups,
                                 chosen(row_class_of(rows), "groups", wanted_groups(cut_of(rows, several))),
                                 kMostSplits);
     }
@@ -316,7 +297,7 @@ private:
         const bool several = view.kind == StepKind::several;
         const Binding q = view.slot(op_.q), y = view.slot(op_.y), keys = view.caches[op_.cache].keys;
         const uint32_t n = queries(view.rows, several), kind = uint32_t(view.kind);
-        const Groups groups = {push.splits, several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n)};
+        const Groups groups = {push.splits, gpu::query_groups(rows, op_.heads, n, several)};
         if (const MatrixCut* cut = cut_of(view.rows, several)) {
             const MatrixShape& shape = cut->shape;
             return recorder.dispatch({cache_shader("latent_coop", view, op_.cache),
@@ -348,7 +329,7 @@ private:
     LatentAttention op_;
     LatentFit fit_;
     std::vector<MatrixCut> cuts_;
-    bool half_cache_;  // keys and values are halfs
+    CacheType type_;
     uint32_t wanted_;  // work-groups, if there is enough to do
 };
 
@@ -370,12 +351,8 @@ public:
     Choices choices(RowClass) const override { return fit_.choices(RowClass::one, kPlaceBytes, wanted_); }
 
     uint64_t scratch(const Plan& plan) const override {
-        uint64_t most = 0;
-        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
-            if (const uint32_t n = splits(plan, rows); n > 1)
-                most = std::max(most, fit_.partial_bytes(rows, n));
-            if (rows == plan.max_rows) return most;
-        }
+        return gpu::most_of_steps(
+            plan, [&](uint32_t rows) { return fit_.partial_bytes(rows, splits(plan, rows)); });
     }
 
     Status record(Recorder& recorder, const View& view) const override {
@@ -396,13 +373,9 @@ public:
             push.ratio = entries.ratio;
         }
         if (op_.chosen) push.most = view.width(op_.chosen);
-        Binding partials = view.step;
-        if (push.splits > 1) {
-            recorder.claim_scratch();
-            partials = view.scratch_at(0, fit_.partial_bytes(view.rows, push.splits));
-        }
+        const Binding partials = claim_partials(recorder, view, fit_.partial_bytes(view.rows, push.splits));
         // Rows are cut so that no dispatch alone fills a submission or is higher than the device takes.
-        const double per_row = 4.0 * op_.heads * fit_.width * double(most_keys(view.plan));
+        const double per_row = 4.0 * op_.heads * fit_.width * double(gpu::most_keys(op_, view.plan));
         const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
         const uint32_t n = queries(view.rows);
         const uint64_t groups = fit_.groups_of(1, n);
@@ -425,20 +398,13 @@ public:
 private:
     static constexpr uint32_t kPlaceBytes = 4;  // of a key in shared memory
 
-    // That a row sees.
-    uint64_t most_keys(const Plan& plan) const {
-        const uint64_t context = plan.sizing.context;
-        uint64_t entries = op_.entries ? context / plan.cache(op_.entries).ratio : 0;
-        if (op_.chosen) entries = std::min<uint64_t>(entries, plan.slot(op_.chosen).width);
-        return std::min(plan.cache(op_.cache).window, context) + entries;
-    }
     // Of a work-group.
     uint32_t queries(uint32_t rows) const {
         return std::min(fit_.queries(1, kPlaceBytes), chosen(row_class_of(rows), "queries", kMostQueries));
     }
     uint32_t splits(const Plan& plan, uint32_t rows) const {
         rows = plan.divided_rows(rows);
-        return attention_splits(most_keys(plan), rows * fit_.groups_of(1, queries(rows)),
+        return attention_splits(gpu::most_keys(op_, plan), rows * fit_.groups_of(1, queries(rows)),
                                 chosen(row_class_of(rows), "groups", wanted_));
     }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "args.h"
+#include "backends/gpu/key_splits.h"
 #include "backends/gpu/slices.h"
 #include "backends/vulkan/runtime/executable.h"
 
@@ -74,9 +75,21 @@ void set_rows(Args& push, const CacheInfo& cache) {
 }
 // Work-groups of attention that fill a device.
 uint64_t attention_groups(const Device& device);
-// Splits over keys by which `units` work-groups become so many, but no more than there are keys for, and than
-// `most`: 64 (kThreads / 2: see attention.comp) where the last work-group brings them together.
-uint32_t attention_splits(uint64_t keys, uint64_t units, uint64_t wanted, uint64_t most = 64);
+inline Choice groups_choice(uint32_t wanted) {
+    return choice("groups", wanted, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted});
+}
+// Splits over keys by which `units` work-groups become so many at least, where there are keys for them: fewer
+// than 64 keys are not worth a work-group. `most`: 64 (kThreads / 2: see attention.comp) where the last
+// work-group brings them together.
+inline uint32_t attention_splits(uint64_t keys, uint64_t units, uint64_t wanted, uint64_t most = 64) {
+    return gpu::key_splits(keys, 64, units, wanted, most, false);
+}
+// Scratch for what splits leave; of no bytes: there is one, which leaves nothing.
+inline Binding claim_partials(Recorder& recorder, const View& view, uint64_t bytes) {
+    if (bytes == 0) return view.step;
+    recorder.claim_scratch();
+    return view.scratch_at(0, bytes);
+}
 // Of kernels over few_tiles.glsl: at most so many queries and invocations of a work-group, and the shared
 // memory that they take.
 constexpr uint32_t kMostFewQueries = 8;
