@@ -13,13 +13,6 @@ Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceRep
     return rows == 1 && own_bytes(cols) <= kMostShared ? Path::dot_own : Path::dot_prepared;
 }
 
-Precision precision_of(Path path, const Format& format) {
-    if (path == Path::dot_own || path == Path::dot_prepared) return {.activations = to_int8(16)};
-    if (path == Path::few) return {.weights = rounding_to_halves(format), .activations = to_half(-5)};
-    if (path == Path::matrices) return {.weights = rounding_to_halves(format), .activations = to_half(9)};
-    return {};
-}
-
 namespace {
 
 uint64_t most_rows(const Plan& plan, Slot x) {

@@ -374,11 +374,8 @@ public:
             if (!kernel) kernel = make_product_kernel(part, plan, device);
             if (kernel) shared_.emplace_back(static_cast<HipKernel*>(kernel.release()));
         }
-        // So many rows hardly share experts; the places of more are grouped by experts. On an H200 32 rows of
-        // Qwen3.5-35B-A3B take 12.9 ms alone, and 23.7 grouped.
-        const uint64_t experts = plan.weight(op.route.w).tensor.shape.rows;
         if (linear_.takes_int8())
-            alone_ = std::clamp(uint32_t(experts / op.route.used), kFewRows, kMostAlone);
+            alone_ = gpu::rows_alone(plan.weight(op.route.w).tensor.shape.rows, op.route.used);
     }
 
     // Of one row: those of its parts, and whether it is computed whole.
@@ -517,8 +514,6 @@ private:
         return launch_chosen(launcher, module, kernel + module + (other == module ? "" : "_" + other), args,
                              activations, most_blocks, view.rows);
     }
-
-    static constexpr uint32_t kMostAlone = 32;
 
     ExpertBlock op_;
     uint32_t alone_ = 1;  // steps of at most so many rows compute each as if it were alone

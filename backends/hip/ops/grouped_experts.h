@@ -16,7 +16,9 @@ public:
           per_expert_(places_of_x),
           possible_(w.shape.cols % 32 == 0 && w.format->name != "F32") {}
 
-    bool takes(uint64_t rows) const { return possible_ && rows > kFewRows; }
+    bool takes(uint64_t rows) const {
+        return possible_ && gpu::sorts_experts(rows, used_, tensor_.shape.count, gpu::kHipPlaces);
+    }
     // The groups, x as halfs, and results per place where `weighted`.
     uint64_t scratch(const Plan& plan, bool weighted) const {
         if (!possible_) return 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/gpu/key_splits.h"
+#include "backends/gpu/paths.h"
 #include "backends/gpu/slices.h"
 #include "backends/hip/runtime/executable.h"
 
@@ -11,6 +12,7 @@
 namespace redline::hip {
 
 using gpu::in_slices, gpu::slice_of;
+using gpu::kFewRows, gpu::kMostFew, gpu::Path, gpu::precision_of;
 
 // Tiles of a slice, of kernels whose grids have them along y, beside what else is there.
 constexpr double kMostHighTiles = 1000;
@@ -18,8 +20,6 @@ constexpr double kMostHighTiles = 1000;
 // Threads of a block, of kernels that have no reason for another number: as kernels/wave.h has it.
 constexpr uint32_t kThreads = 128;
 constexpr uint32_t kTileThreads = 256;  // of those in kernels/tile.h, and of linear_tile
-// Up to this many rows products go by vector, each weight read once for all of them; above it by tiles.
-constexpr uint32_t kFewRows = 8;
 
 inline uint32_t blocks_for(uint64_t work, uint64_t per_block) {
     return uint32_t(std::clamp<uint64_t>((work + per_block - 1) / per_block, 1, UINT32_MAX));
@@ -78,30 +78,18 @@ Status launch_each(Launcher& launcher, const View& view, EachRow row, const floa
 std::string cache_module(const View& view, Cache cache);
 std::string cache_kernel(std::string_view stem, const View& view, Cache cache);
 
-// How a product with a weight is computed.
-enum class Path : uint8_t {
-    floats,        // few rows, activations in f32
-    floats_own,    // one row of it, normed by each block itself
-    dot_own,       // one row, quantized to int8 by each block itself
-    dot_prepared,  // few rows, quantized to int8 beforehand
-    few,           // some rows, halfs on matrix units, at the pace of the weights
-    tiles,         // many rows, in f32
-    matrices,      // many rows, halfs on matrix units
-};
 // `rows` of x; `cols` of the weight.
 Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceReport& report);
-// Tokens of a tile of kernels/few.h for so many rows: up to kMostFew.
-constexpr uint32_t kMostFew = 64;
 // Up to this many rows a device's products go by those kernels. Predicted for an MI300X from its machine code
 // (tools/amd/amd-speed widths): of few.h's blocks each multiprocessor has one at most, four waves whose loads
 // of more tokens wait for each other, where tiles have their columns shared out to blocks.
 inline uint32_t most_few(const DeviceReport& report) {
     return report.wave() == 64 ? 16 : kMostFew;
 }
+// Tokens of a tile of kernels/few.h for so many rows.
 inline uint32_t few_tokens(uint64_t rows, const DeviceReport& report) {
     return uint32_t(std::clamp<uint64_t>(std::bit_ceil(rows), report.fewest_tokens(), kMostFew));
 }
-Precision precision_of(Path path, const Format& format);
 // Shared memory for this many activations in int8; kMostShared at most.
 inline uint32_t own_bytes(uint64_t activations) {
     return uint32_t(activations / 32 * args::kDotUnitBytes);

@@ -42,15 +42,6 @@ Path wide_path(const Device& device, const Format& format, uint64_t cols, uint64
     return unpacked ? Path::unpacked : path;
 }
 
-Precision precision_of(Path path, const Format& format) {
-    if (path == Path::dot_own || path == Path::dot_prepared) return {.activations = to_int8(16)};
-    if (path == Path::bfloats) return {.activations = kToBfloat};
-    // Rows that another kernel leaves are scaled by a number that is the same for all.
-    if (path == Path::few) return {.weights = rounding_to_halves(format), .activations = to_half(-5)};
-    if (on_matrices(path)) return {.weights = rounding_to_halves(format), .activations = to_half(9)};
-    return {};
-}
-
 namespace {
 
 uint64_t most_rows(const Plan& plan, Slot x) {
@@ -62,7 +53,7 @@ uint64_t prepared_offset(const Plan& plan, Slot x) {
 // 16 bits each, of whole tiles; the 48 bytes per 32 elements of dot kernels are less. Behind a group of units
 // that is not whole lie zeros for the tokens of a small tile.
 uint64_t prepared_bytes(const Plan& plan, Slot x) {
-    constexpr uint64_t kBehind = 7 * kMostFewTokens * 64, kLeastTile = 16;
+    constexpr uint64_t kBehind = 7 * kMostFew * 64, kLeastTile = 16;
     const uint64_t width = plan.slot(x).width, rows = most_rows(plan, x);
     const uint64_t tile = rows > kFewRows ? kMostTileTokens : rows > 1 ? kLeastTile : 1;
     return aligned(width * 2 * ((rows + tile - 1) / tile * tile) + (rows > 1 ? kBehind : 0) + 256);

@@ -119,8 +119,7 @@ public:
     }
 
     Choices choices(RowClass rows) const override {
-        constexpr uint64_t kRows[] = {1, kFewRows, kFewRows + 1, kFewRows + 1};
-        const uint64_t least = kRows[size_t(rows)];
+        const uint64_t least = rows_in(rows);
         const uint32_t wanted = uint32_t(wanted_);
         Choices all = {groups_choice(wanted)};
         if (by_matrices(least)) {

@@ -147,7 +147,6 @@ public:
     }
 
 private:
-    static constexpr uint32_t kMostApart = 32;
     static constexpr std::string_view kGated = "gated_", kSum = "sum_", kSharedGated = "shared_gated_",
                                       kSharedSum = "shared_sum_", kApartGroups = "apart_groups";
 
@@ -176,12 +175,9 @@ private:
         return shared_.route()->record_of(recorder, shared, x, norm, true);
     }
 
-    // Steps of at most so many rows compute each by itself: so many hardly share experts, and those of more
-    // rows are sorted by expert.
     uint32_t most_apart(const Plan& plan) const {
         if (!gated_.takes_int8() || !linear_.takes_int8()) return 1;
-        const uint64_t experts = plan.weight(op_.route.w).tensor.shape.rows;
-        return std::clamp(uint32_t(experts / op_.route.used), kFewRows, kMostApart);
+        return gpu::rows_alone(plan.weight(op_.route.w).tensor.shape.rows, op_.route.used);
     }
 
     // Work-groups of all rows of a dispatch, for the products with chosen experts and with the shared one.

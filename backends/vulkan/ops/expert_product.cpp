@@ -21,10 +21,10 @@ uint32_t entries_of_tile(uint64_t entries, uint64_t experts) {
 
 }  // namespace
 
-// Vector products read a weight per entry, matrices one per expert and tile; with fewer than two entries per
-// expert there is little to win.
+// Vector products read a weight per entry, matrices one per expert and tile.
 bool ExpertProduct::wanted(const Device& device, const Tensor& w, uint32_t used, uint64_t rows) {
-    return on_matrices(path_of(device, *w.format, w.shape.cols, rows)) && rows * used >= 2 * w.shape.count;
+    return on_matrices(path_of(device, *w.format, w.shape.cols, rows)) &&
+           gpu::sorts_experts(rows, used, w.shape.count, gpu::kVulkanPlaces);
 }
 
 // As shaders/expert_group.comp counts them: every expert may end in a tile that is not full.

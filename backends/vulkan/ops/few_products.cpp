@@ -119,7 +119,7 @@ FragmentCut fragment_cut(const Device& device, const Fragments& fragments, bool 
 
 // On an H200 (Llama-3.1-8B, of one row's time, 2026-11-30) 64 rows of F16 take 2.64 so and 2.33 by tiles.
 bool suits_fragments(const Device& device, std::span<const Tensor> tensors, uint64_t rows) {
-    if (rows < 2 || rows > kMostFewTokens) return false;
+    if (rows < 2 || rows > kMostFew) return false;
     if (device.always_fragments) return true;
     return std::none_of(tensors.begin(), tensors.end(),
                         [&](const Tensor& w) { return rows > 32 && w.format->name == "F16"; });
@@ -131,7 +131,7 @@ uint32_t fragment_tokens(const Fragments& fragments, uint64_t rows) {
 
 bool FewProducts::wanted(const Device& device, const Format& format, uint64_t cols, uint64_t rows,
                          const Fragments* fragments) {
-    if (rows < 2 || rows > kMostFewTokens || path_of(device, format, cols, kFewRows + 1) != Path::matrices)
+    if (rows < 2 || rows > kMostFew || path_of(device, format, cols, kFewRows + 1) != Path::matrices)
         return false;
     const std::string_view layout = weight_layout(format)->name;
     if (fragments) return Pipelines::exists(fmt::format("linear_fragments.{}", layout));
@@ -145,8 +145,7 @@ uint64_t FewProducts::scratch(const Device& device, std::span<const Tensor> matr
     const uint64_t cols = matrices.front().shape.cols;
     uint64_t most = 0, results = 0;
     for (const Tensor& matrix : matrices) results += pair * matrix.shape.rows;
-    for (uint64_t rows = 2; rows <= std::min<uint64_t>(most_rows, kMostFewTokens);
-         rows = std::bit_ceil(rows) + 1) {
+    for (uint64_t rows = 2; rows <= std::min<uint64_t>(most_rows, kMostFew); rows = std::bit_ceil(rows) + 1) {
         const std::optional<FewTile> tile = few_tile(device, rows);
         if (!tile) return 0;
         uint64_t bytes = 0;

@@ -117,12 +117,6 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
                              linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
 }
 
-// A number of rows that is of this class.
-uint64_t rows_in(RowClass rows) {
-    constexpr uint64_t kRows[] = {1, kFewRows, kMostFewTokens, kFewTileRows + 1};
-    return kRows[size_t(rows)];
-}
-
 // True where matrices could be filled by their elements in steps of this class: a choice.
 bool can_go_few(const Device& device, std::span<const Tensor> tensors, RowClass rows) {
     const bool few = rows == RowClass::few || rows == RowClass::some;

@@ -3,27 +3,24 @@
 
 #include "args.h"
 #include "backends/gpu/key_splits.h"
+#include "backends/gpu/paths.h"
 #include "backends/gpu/slices.h"
 #include "backends/vulkan/runtime/executable.h"
 
 namespace redline::vulkan {
 
 using gpu::in_slices, gpu::slice_of;
+using gpu::kFewRows, gpu::kFewTileRows, gpu::kMostFew, gpu::on_matrices, gpu::Path, gpu::precision_of,
+    gpu::rows_in;
 
 // Invocations per work-group, of kernels that have no reason for another number.
 constexpr uint32_t kThreads = 128;
 // Of kernels that prepare activations by themselves: small ones would only prepare them more often. On an
 // H100 (Llama-3.1-8B Q4_K_M, tok/s) 512 give 319, 256 297, 1024 288.
 constexpr uint32_t kOwnThreads = 512;
-// Up to this many rows products go by vector, each weight read once for all of them; above it by tiles.
-constexpr uint32_t kFewRows = 8;
-// Up to this many they still go by vector, kFewRows at a time, where a device has dot products and no matrix
-// units: two passes over the weights in int8 are less work than a tile of 64 rows in f32.
+// Up to this many rows products still go by vector, kFewRows at a time, where a device has dot products and
+// no matrix units: two passes over the weights in int8 are less work than a tile of 64 rows in f32.
 constexpr uint32_t kMostDotRows = 16;
-// Up to this many they can go by the kernels of FewProducts.
-constexpr uint32_t kMostFewTokens = 64;
-// Up to this many a tile has all of them, so that each element of a weight is decoded once anyway.
-constexpr uint32_t kFewTileRows = 128;
 
 // One invocation per element, or fewer that stride over them.
 inline Groups element_groups(uint64_t elements) {
@@ -97,23 +94,6 @@ constexpr uint32_t kFewThreads = 256;
 constexpr uint32_t kMostFewHeadDim = 256;
 uint64_t few_shared(uint32_t head_dim, uint32_t queries, uint64_t threads);
 
-// How a product with a weight is computed.
-enum class Path : uint8_t {
-    floats,        // few rows, activations in f32
-    floats_own,    // the same, weights of plain floats: normed by each subgroup itself
-    dot_own,       // one row, quantized to int8 by each work-group itself, or left in it
-    dot_prepared,  // few rows, quantized to int8 beforehand
-    few,           // up to kMostFewTokens rows, halfs on matrix units, at the pace of the weights
-    tiles,         // many rows, in f32
-    matrices,      // many rows, halfs on matrix units
-    halves,        // the same, the weight is halfs
-    unpacked,      // ... is made halfs before
-    bfloats,       // in bfloat16, which the weight is
-};
-inline bool on_matrices(Path path) {
-    return path == Path::few || path == Path::matrices || path == Path::halves || path == Path::unpacked ||
-           path == Path::bfloats;
-}
 // True where activations are in order. On other paths on matrix units the middle two of four have changed
 // places: see half_units.glsl.
 inline bool in_order(Path path) {
@@ -126,7 +106,6 @@ Path product_path(const Device& device, const Format& format, uint64_t cols, uin
                   const Fragments* fragments);
 // The same without Path::few.
 Path wide_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
-Precision precision_of(Path path, const Format& format);
 // Work-groups of a product over tiles.
 struct Tiles {
     std::string shader;
@@ -295,7 +274,7 @@ bool can_take_halfs(const Device& device, std::span<const Tensor> tensors);
 // The tokens of a tile whose matrices are filled by their elements, for steps of so many rows.
 uint32_t fragment_tokens(const Fragments& fragments, uint64_t rows);
 
-// Products of one set of up to kMostFewTokens rows on matrix units (Path::few), whose work-groups share
+// Products of one set of up to kMostFew rows on matrix units (Path::few), whose work-groups share
 // columns where rows of the weights are few.
 class FewProducts {
 public:
