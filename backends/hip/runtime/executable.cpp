@@ -6,13 +6,12 @@ namespace redline::hip {
 
 HipExecutable::HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCaches& caches,
                              Device& device, Record mode)
-    : bound_(std::move(bound)), weights_(weights), caches_(caches), device_(device), mode_(mode) {
-    const std::vector<Step>& steps = bound_.plan.steps;
-    for (size_t i = 0; i < steps.size(); ++i) {
-        if (steps[i].leaves) handed_[steps[i].leaves.index].first = i;
-        if (steps[i].takes) handed_[steps[i].takes.index].second = i;
-    }
-}
+    : bound_(std::move(bound)),
+      weights_(weights),
+      caches_(caches),
+      device_(device),
+      mode_(mode),
+      handed_(bound_.plan) {}
 
 Workspace::~Workspace() {
     device.call().set_device(device.report().index);
@@ -77,47 +76,23 @@ Result<HipExecutable::Group> HipExecutable::make(PlanGroup plans, const HipWeigh
     return made;
 }
 
-uint64_t HipExecutable::scratch_bytes() const {
-    uint64_t scratch = 0;
-    for (const auto& kernel : bound_.kernels)
-        scratch = std::max(scratch, static_cast<const HipKernel&>(*kernel).scratch(bound_.plan));
-    const uint64_t picked = best_bytes(bound_.plan) + best_between_bytes(bound_.plan);
-    return most_best() > 0 ? std::max(scratch, picked) : scratch;
-}
-
-uint64_t HipExecutable::input_bytes() const {
-    const Plan& plan = bound_.plan;
-    const StepKind most = plan.sizing.pages > 0 ? StepKind::mixed : StepKind::alone;
-    return StepLayout(plan, plan.max_rows, most).bytes;
-}
-
-uint64_t HipExecutable::hidden_at() const {
-    const Plan& plan = bound_.plan;
-    return aligned(std::max(plan.slot_bytes(plan.output), best_bytes(plan)));
-}
-
-uint64_t HipExecutable::result_bytes() const {
-    const Plan& plan = bound_.plan;
-    return hidden_at() + (plan.hidden ? plan.slot_bytes(plan.hidden) : 0);
-}
-
 // Gives all of them one workspace.
 Status HipExecutable::share(std::span<const std::unique_ptr<HipExecutable>> group, Device& device,
                             Memory& memory) {
     constexpr unsigned kNoTiming = 2;
-    uint64_t arena = 0, scratch = 0, inputs = 0, results = 0;
+    gpu::StepBytes bytes;
     for (const auto& one : group) {
-        arena = std::max(arena, one->bound_.plan.arena_bytes);
-        scratch = std::max(scratch, one->scratch_bytes());
-        inputs = std::max(inputs, one->input_bytes());
-        results = std::max(results, one->result_bytes());
+        const Plan& plan = one->bound_.plan;
+        const uint64_t picked = best_bytes(plan) + best_between_bytes(plan);
+        bytes.add<HipKernel>(one->bound_, one->most_best() > 0 ? picked : 0);
     }
     const auto own = std::make_shared<Workspace>(device);
-    own->arena = RL_TRY(memory.allocate(arena, Use::scratch, "activations"));
-    own->scratch = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
-    own->step = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
-    for (Buffer& buffer : own->inputs) buffer = RL_TRY(memory.allocate(inputs, Use::pinned, "step inputs"));
-    own->output = RL_TRY(memory.allocate(results, Use::pinned, "results"));
+    own->arena = RL_TRY(memory.allocate(bytes.arena, Use::scratch, "activations"));
+    own->scratch = RL_TRY(memory.allocate(bytes.scratch, Use::scratch, "scratch"));
+    own->step = RL_TRY(memory.allocate(bytes.inputs, Use::scratch, "step inputs"));
+    for (Buffer& buffer : own->inputs)
+        buffer = RL_TRY(memory.allocate(bytes.inputs, Use::pinned, "step inputs"));
+    own->output = RL_TRY(memory.allocate(bytes.results, Use::pinned, "results"));
     for (Event& event : own->sent)
         RL_TRY(device.checked(device.call().event_create(&event, kNoTiming), "making an event"));
     for (const auto& one : group) {
@@ -150,7 +125,7 @@ uint32_t HipExecutable::row_class(uint32_t rows) const {
 }
 
 View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
-    View view{bound_.plan, weights_, caches_, rows, std::min(rows, bound_.plan.max_outputs), {}, {}, {}, {}};
+    View view{{bound_.plan, weights_, caches_, rows, std::min(rows, bound_.plan.max_outputs)}};
     view.arena = workspace_->arena.data();
     view.scratch = workspace_->scratch.data();
     view.input = reinterpret_cast<const float*>(workspace_->step.data() + inputs.input);
@@ -172,26 +147,23 @@ View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
 // The rows of a step of few that the kernel takes and leaves as halfs, where both kernels of a pair do.
 void HipExecutable::hand_few(View& view, size_t index) const {
     const Step& step = bound_.plan.steps[index];
-    const auto hand = [&](Slot slot, auto with) {
-        const SlotInfo& info = bound_.plan.slot(slot);
-        if (!info.handed_few) return;
-        const auto [from, to] = handed_.at(slot.index);
-        const uint32_t parts = static_cast<const HipKernel&>(*bound_.kernels[from]).parts_left(view);
-        if (parts == 0 || !static_cast<const HipKernel&>(*bound_.kernels[to]).takes_halfs(view)) return;
-        std::byte* at = workspace_->arena.data() + info.offset;
-        with(reinterpret_cast<uint16_t*>(at),
-             reinterpret_cast<args::Reach*>(at + uint64_t(info.width) * args::kMostHanded * 2), parts,
-             view.vector(info.norm.gain));
+    const auto place = [&](Slot slot) {
+        std::byte* const at = workspace_->arena.data() + bound_.plan.slot(slot).offset;
+        const uint64_t halfs = uint64_t(view.width(slot)) * args::kMostHanded * 2;
+        return std::pair(reinterpret_cast<uint16_t*>(at), reinterpret_cast<args::Reach*>(at + halfs));
     };
-    if (step.takes)
-        hand(step.takes, [&](uint16_t* halfs, args::Reach* reaches, uint32_t parts, const float* gain) {
-            view.halfs_taken = halfs;
-            view.few_taken = {reaches, parts, nullptr, gain, bound_.plan.slot(step.takes).norm.eps};
-        });
-    if (step.leaves)
-        hand(step.leaves, [&](uint16_t* halfs, args::Reach* reaches, uint32_t, const float* gain) {
-            view.few_left = {halfs, reaches, gain, 0};
-        });
+    const uint32_t taken = handed_.parts<HipKernel>(bound_, step.takes, view);
+    const bool leaves = handed_.parts<HipKernel>(bound_, step.leaves, view) > 0;
+    if (taken > 0) {
+        const Norm& norm = bound_.plan.slot(step.takes).norm;
+        const auto [halfs, reaches] = place(step.takes);
+        view.halfs_taken = halfs;
+        view.few_taken = {reaches, taken, nullptr, view.vector(norm.gain), norm.eps};
+    }
+    if (leaves) {
+        const auto [halfs, reaches] = place(step.leaves);
+        view.few_left = {halfs, reaches, view.vector(bound_.plan.slot(step.leaves).norm.gain), 0};
+    }
 }
 
 args::HandOver HipExecutable::hand_of(const View& view, Slot slot) const {
@@ -262,9 +234,9 @@ Result<GraphExec> HipExecutable::graph(const View& view, bool best) {
 
 // The ring's slot is written only when the copy that last read it is over.
 Status HipExecutable::send_inputs(const StepParams& params, const StepLayout& inputs) {
-    const uint64_t slot = workspace_->turn % kRing;
+    const uint64_t slot = workspace_->turn % gpu::kRing;
     const Functions& call = device_.call();
-    if (workspace_->turn++ >= kRing)
+    if (workspace_->turn++ >= gpu::kRing)
         RL_TRY(device_.checked(call.event_synchronize(workspace_->sent[slot]),
                                "waiting for the last step's inputs"));
     inputs.write(bound_.plan, params, workspace_->inputs[slot].data());
@@ -275,38 +247,29 @@ Status HipExecutable::send_inputs(const StepParams& params, const StepLayout& in
                            "sending a step's inputs");
 }
 
-void HipExecutable::check_params(const StepParams& params) {
-    const Plan& plan = bound_.plan;
-    check_step(plan, params);
-    RL_CHECK(params.best <= most_best() && params.best_among <= plan.slot(plan.output).width,
-             "the best {} of {} asked of a plan that picks {}", params.best, params.best_among, most_best());
-    rows_ = uint32_t(params.tokens.size());
-    outputs_ = params.best > 0 ? 0 : uint32_t(params.outputs.size());
-    best_.clear();
-}
-
 Status HipExecutable::read_output(const StepParams& params) {
     const Plan& plan = bound_.plan;
     const bool best = params.best > 0;
     const std::byte* const from =
         best ? workspace_->scratch.data() : workspace_->arena.data() + plan.slot(plan.output).offset;
     const uint64_t bytes = best ? params.outputs.size() * kMostBest * sizeof(Scored)
-                                : uint64_t(outputs_) * plan.slot(plan.output).width * 4;
+                                : uint64_t(results_.outputs()) * plan.slot(plan.output).width * 4;
     RL_TRY(device_.checked(device_.call().copy_out(workspace_->output.data(), from, bytes, device_.stream()),
                            "reading the results"));
     if (plan.hidden)
         RL_TRY(device_.checked(
-            device_.call().copy_out(workspace_->output.data() + hidden_at(),
+            device_.call().copy_out(workspace_->output.data() + gpu::hidden_at(plan),
                                     workspace_->arena.data() + plan.slot(plan.hidden).offset,
-                                    uint64_t(rows_) * plan.slot(plan.hidden).width * 4, device_.stream()),
+                                    uint64_t(results_.rows()) * plan.slot(plan.hidden).width * 4,
+                                    device_.stream()),
             "reading the hidden rows"));
     RL_TRY(device_.synchronize("running a step"));
-    if (best) best_ = best_in_order(workspace_->output.data(), params.outputs.size(), params.best_among);
+    results_.read_best(params, workspace_->output.data());
     return memory_->check_guards();
 }
 
 Status HipExecutable::run(const StepParams& params) {
-    check_params(params);
+    results_.begin(bound_.plan, params, most_best());
     RL_TRY(device_.use());
     if (params.cancel && params.cancel->load(std::memory_order_relaxed)) return error("interrupted");
     const uint32_t rows = row_class(uint32_t(params.tokens.size()));
@@ -357,7 +320,7 @@ Status HipExecutable::traced_step(const StepParams& params, const View& view, si
 }
 
 Status HipExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
-    check_params(params);
+    results_.begin(bound_.plan, params, most_best());
     RL_TRY(device_.use());
     const uint32_t rows = row_class(uint32_t(params.tokens.size()));
     const StepLayout inputs(bound_.plan, rows, kind_of(bound_.plan, params));
@@ -368,18 +331,6 @@ Status HipExecutable::run_traced(const StepParams& params, const TraceSink& sink
     RL_TRY(send_inputs(params, inputs));
     for (size_t i = 0; i < bound_.kernels.size(); ++i) RL_TRY(traced_step(params, view, i, mirror, sink));
     return read_output(params);
-}
-
-std::span<const float> HipExecutable::hidden() const {
-    const Plan& plan = bound_.plan;
-    if (!plan.hidden) return {};
-    return {reinterpret_cast<const float*>(workspace_->output.data() + hidden_at()),
-            size_t(rows_) * plan.slot(plan.hidden).width};
-}
-
-std::span<const float> HipExecutable::output() const {
-    const SlotInfo& slot = bound_.plan.slot(bound_.plan.output);
-    return {reinterpret_cast<const float*>(workspace_->output.data()), size_t(outputs_) * slot.width};
 }
 
 }  // namespace redline::hip

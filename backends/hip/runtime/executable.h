@@ -2,9 +2,7 @@
 // and replayed. Longer steps are launched directly, and paced.
 #pragma once
 
-#include "backends/shared/best.h"
-#include "backends/shared/products.h"
-#include "backends/shared/step_inputs.h"
+#include "backends/gpu/step_memory.h"
 #include "cache_store.h"
 #include "launcher.h"
 #include "rank_link.h"
@@ -15,20 +13,14 @@
 
 namespace redline::hip {
 
-// What kernels see while they are launched.
-struct View {
-    const Plan& plan;
-    const HipWeights& weights;
-    const HipCaches& caches;
-    uint32_t rows = 1;     // of the class: at most this many tokens
-    uint32_t outputs = 1;  // likewise
+// What kernels see while they are launched. Mixed steps are of several and have `tiles`.
+struct View : gpu::StepView<HipWeights, HipCaches> {
     std::byte* arena = nullptr;
     std::byte* scratch = nullptr;
     const args::Step* step = nullptr;
     const float* input = nullptr;    // what the host gives with a step, for an Input
     const float* lookups = nullptr;  // likewise for a Lookup
     std::vector<const float*> ropes = {};
-    StepKind kind = StepKind::alone;      // several for mixed steps, too: these have `tiles`
     const args::Place* places = nullptr;  // of rows, and the lists of pages; null: of a sequence alone
     const uint32_t* pages = nullptr;
     const args::RowTile* tiles = nullptr;        // of a mixed step
@@ -42,10 +34,7 @@ struct View {
     args::TakenHalfs few_taken = {};
     args::LeftHalfs few_left = {};
 
-    uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
-    uint32_t segments() const { return StepLayout::most_segments(plan, rows, kind); }
     uint32_t of_outputs(Slot s) const { return plan.slot(s).of_outputs; }
-    uint32_t width(Slot s) const { return plan.slot(s).width; }
     args::Cache cache(Cache cache) const {
         args::Cache seen = caches[cache];
         seen.places = places;
@@ -88,8 +77,6 @@ std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const
 // Leaves the best outputs at the beginning of scratch.
 Status launch_best(Launcher& launcher, const View& view);
 
-constexpr uint32_t kRing = 2;  // steps whose inputs the host may have written
-
 // What steps work in. Those of a PlanGroup share one, unless it is guarded: each has gaps of its own.
 struct Workspace {
     explicit Workspace(Device& opened) : device(opened) {}
@@ -99,8 +86,8 @@ struct Workspace {
 
     Device& device;
     Buffer arena, scratch, step;
-    Buffer inputs[kRing];
-    Event sent[kRing] = {};  // behind the copy from that slot of the ring
+    Buffer inputs[gpu::kRing];
+    Event sent[gpu::kRing] = {};  // behind the copy from that slot of the ring
     Buffer output;
     uint64_t turn = 0;
 };
@@ -123,13 +110,17 @@ public:
     ~HipExecutable() override;
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
-    std::span<const float> output() const override;
+    std::span<const float> output() const override {
+        return results_.output(bound_.plan, workspace_->output.data());
+    }
     bool mixes() const override { return redline::mixes(bound_); }
-    std::span<const float> hidden() const override;
+    std::span<const float> hidden() const override {
+        return results_.hidden(bound_.plan, workspace_->output.data());
+    }
     uint32_t most_best() const override {
         return bound_.picks_best && can_pick_best(bound_.plan) ? kMostBest : 0;
     }
-    std::span<const Scored> best() const override { return best_; }
+    std::span<const Scored> best() const override { return results_.best(); }
 
 private:
     static constexpr uint32_t kReplayedRows = 64;  // steps of so few rows are replayed
@@ -142,11 +133,6 @@ private:
     static Status share(std::span<const std::unique_ptr<HipExecutable>> group, Device& device,
                         Memory& memory);
     Status load_kernels() const;
-    uint64_t scratch_bytes() const;
-    uint64_t input_bytes() const;
-    // The results of a step: the output or the best of it, then hidden rows.
-    uint64_t hidden_at() const;
-    uint64_t result_bytes() const;
     uint32_t row_class(uint32_t rows) const;
     View view_of(uint32_t rows, const StepLayout& inputs) const;
     void hand_few(View& view, size_t index) const;
@@ -162,7 +148,6 @@ private:
     Status read_output(const StepParams& params);
     Status traced_step(const StepParams& params, const View& view, size_t index, const Buffer& mirror,
                        const TraceSink& sink);
-    void check_params(const StepParams& params);
 
     BoundPlan bound_;
     const HipWeights& weights_;
@@ -172,16 +157,14 @@ private:
     Record mode_;
     std::shared_ptr<Workspace> workspace_;
     std::vector<ByteRange> arena_gaps_;  // of guarded memory
-    // The steps that leave and take it, by handed slot.
-    std::map<int32_t, std::pair<size_t, size_t>> handed_;
+    gpu::HandedSlots handed_;
     std::vector<RankSum> sums_;  // over all ranks; with a link
     std::shared_ptr<HipRankLink> link_;
     size_t rank_ = 0;
     uint64_t link_generation_ = 0;  // of the graphs
     // By class of rows, kind, and whether the best outputs are wanted.
     std::map<std::tuple<uint32_t, StepKind, bool>, GraphExec> graphs_;
-    uint32_t rows_ = 0, outputs_ = 0;  // of the last step
-    std::vector<Scored> best_;
+    gpu::StepResults results_;
 };
 
 }  // namespace redline::hip

@@ -10,7 +10,6 @@ namespace redline::vulkan {
 
 namespace {
 
-constexpr uint64_t kHiddenAlign = 256;  // as Vulkan lets devices ask of storage buffers at most
 constexpr uint32_t kBestShared = RL_BEST_SLICE * 4 + 2048;  // bytes that best.comp shares, at most
 
 }  // namespace
@@ -22,13 +21,8 @@ VulkanExecutable::VulkanExecutable(BoundPlan bound, const VulkanWeights& weights
       caches_(caches),
       device_(device),
       pipelines_(pipelines),
-      mode_(mode) {
-    const std::vector<Step>& steps = bound_.plan.steps;
-    for (size_t i = 0; i < steps.size(); ++i) {
-        if (steps[i].leaves) handed_[steps[i].leaves.index].first = i;
-        if (steps[i].takes) handed_[steps[i].takes.index].second = i;
-    }
-}
+      mode_(mode),
+      handed_(bound_.plan) {}
 
 Result<std::vector<std::unique_ptr<Executable>>> VulkanExecutable::create_group(
     PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches, Device& device, Memory& memory,
@@ -72,47 +66,20 @@ Result<VulkanExecutable::Group> VulkanExecutable::make(PlanGroup plans, const Vu
     return made;
 }
 
-uint64_t VulkanExecutable::scratch_bytes() const {
-    uint64_t scratch = 0;
-    for (const auto& kernel : bound_.kernels)
-        scratch = std::max(scratch, static_cast<const VulkanKernel&>(*kernel).scratch(bound_.plan));
-    return most_best() > 0 ? std::max(scratch, best_between_bytes(bound_.plan)) : scratch;
-}
-
-uint64_t VulkanExecutable::input_bytes() const {
-    const Plan& plan = bound_.plan;
-    const StepKind kind = plan.sizing.pages > 0 ? StepKind::mixed : StepKind::alone;
-    return StepLayout(plan, plan.max_rows, kind).bytes;
-}
-
-uint64_t VulkanExecutable::hidden_at() const {
-    const uint64_t before = std::max(bound_.plan.slot_bytes(bound_.plan.output), best_bytes(bound_.plan));
-    return (before + kHiddenAlign - 1) / kHiddenAlign * kHiddenAlign;
-}
-
-uint64_t VulkanExecutable::result_bytes() const {
-    const Slot hidden = bound_.plan.hidden;
-    return hidden_at() + (hidden ? bound_.plan.slot_bytes(hidden) : 0);
-}
-
 // Gives all of them one workspace.
 Status VulkanExecutable::share(std::span<const std::unique_ptr<VulkanExecutable>> group, Memory& memory) {
-    uint64_t arena = 0, scratch = 0, inputs = 0, results = 0;
-    for (const auto& one : group) {
-        arena = std::max(arena, one->bound_.plan.arena_bytes);
-        scratch = std::max(scratch, one->scratch_bytes());
-        inputs = std::max(inputs, one->input_bytes());
-        results = std::max(results, one->result_bytes());
-    }
+    gpu::StepBytes bytes;
+    for (const auto& one : group)
+        bytes.add<VulkanKernel>(one->bound_, one->most_best() > 0 ? best_between_bytes(one->bound_.plan) : 0);
     const auto own = std::make_shared<Workspace>();
-    own->arena = RL_TRY(memory.allocate(arena, Use::scratch, "activations"));
-    own->scratch = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
-    own->step = RL_TRY(memory.allocate(inputs, Use::step, "step inputs"));
+    own->arena = RL_TRY(memory.allocate(bytes.arena, Use::scratch, "activations"));
+    own->scratch = RL_TRY(memory.allocate(bytes.scratch, Use::scratch, "scratch"));
+    own->step = RL_TRY(memory.allocate(bytes.inputs, Use::step, "step inputs"));
     const bool mapped = memory.counts_only() ? memory.maps_steps() : own->step.mapped() != nullptr;
     if (!mapped)
         for (Buffer& buffer : own->inputs)
-            buffer = RL_TRY(memory.allocate(inputs, Use::upload, "step inputs"));
-    own->output = RL_TRY(memory.allocate(results, Use::readback, "results"));
+            buffer = RL_TRY(memory.allocate(bytes.inputs, Use::upload, "step inputs"));
+    own->output = RL_TRY(memory.allocate(bytes.results, Use::readback, "results"));
     for (const auto& one : group) {
         if (memory.guarded) RL_TRY(memory.set_gaps(own->arena, one->arena_gaps_));
         one->workspace_ = own;
@@ -135,9 +102,7 @@ uint32_t VulkanExecutable::row_class(uint32_t rows) const {
 }
 
 View VulkanExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
-    View view{bound_.plan, weights_, caches_};
-    view.rows = rows;
-    view.outputs = std::min(rows, bound_.plan.max_outputs);
+    View view{{bound_.plan, weights_, caches_, rows, std::min(rows, bound_.plan.max_outputs)}};
     view.arena = workspace_->arena;
     view.scratch = workspace_->scratch;
     view.step = {workspace_->step.handle(), 0, inputs.input};
@@ -151,14 +116,8 @@ View VulkanExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
 
 // The rows of a step of few that the kernel takes and leaves as halfs, where both kernels of a pair do.
 void VulkanExecutable::hand_few(View& view, const Step& step) const {
-    const auto parts = [&](Slot slot) {
-        const auto [from, to] = handed_.at(slot.index);
-        const auto& leaver = static_cast<const VulkanKernel&>(*bound_.kernels[from]);
-        const auto& taker = static_cast<const VulkanKernel&>(*bound_.kernels[to]);
-        return bound_.plan.slot(slot).handed_few && taker.takes_halfs(view) ? leaver.parts_left(view) : 0;
-    };
-    const uint32_t taken = step.takes ? parts(step.takes) : 0;
-    if (step.leaves && parts(step.leaves) > 0) {
+    const uint32_t taken = handed_.parts<VulkanKernel>(bound_, step.takes, view);
+    if (handed_.parts<VulkanKernel>(bound_, step.leaves, view) > 0) {
         view.few_left = view.handed_rows(step.leaves);
         view.left_norm = bound_.plan.slot(step.leaves).norm;
         view.leave_counter =
@@ -166,8 +125,7 @@ void VulkanExecutable::hand_few(View& view, const Step& step) const {
     }
     if (taken > 0) {
         view.few_taken = view.handed_rows(step.takes);
-        const size_t from = handed_.at(step.takes.index).first;
-        view.scales_taken = static_cast<const VulkanKernel&>(*bound_.kernels[from]).leaves_scales();
+        view.scales_taken = handed_.leaver<VulkanKernel>(bound_, step.takes).leaves_scales();
     }
     view.parts_taken = taken;
 }
@@ -234,7 +192,7 @@ Status VulkanExecutable::record_results(Recorder& recorder, const View& view, bo
 Status VulkanExecutable::record_hidden(Recorder& recorder, const View& view) const {
     const Slot slot = bound_.plan.hidden;
     const uint64_t elements = uint64_t(view.width(slot)) * view.rows;
-    const Binding to(workspace_->output.handle(), hidden_at(), bound_.plan.slot_bytes(slot));
+    const Binding to(workspace_->output.handle(), gpu::hidden_at(bound_.plan), bound_.plan.slot_bytes(slot));
     return recorder.dispatch({"copy_rows", 3, 1, {256}}, {view.slot(slot), to, view.step},
                              args::ElementArgs{view.width(slot), RL_ROWS_ALL},
                              striding((elements + 255) / 256));
@@ -320,17 +278,6 @@ Status VulkanExecutable::fit_to_pace(Recorded& commands, uint32_t rows, bool bes
     return {};
 }
 
-Status VulkanExecutable::check_params(const StepParams& params) {
-    const Plan& plan = bound_.plan;
-    check_step(plan, params);
-    RL_CHECK(params.best <= most_best() && params.best_among <= plan.slot(plan.output).width,
-             "the best {} of {} asked of a plan that picks {}", params.best, params.best_among, most_best());
-    rows_ = uint32_t(params.tokens.size());
-    outputs_ = params.best > 0 ? 0 : uint32_t(params.outputs.size());
-    best_.clear();
-    return {};
-}
-
 // As many command buffers at once as should take no longer than a submission may, one submission ahead of the
 // device: a step can be cancelled between them, and none keeps the device from others for long.
 Status VulkanExecutable::submit_all(std::span<const VkCommandBuffer> copy, Recorded& commands,
@@ -340,13 +287,13 @@ Status VulkanExecutable::submit_all(std::span<const VkCommandBuffer> copy, Recor
         double assumed = 0.0;
         Clock::time_point begin;
     };
-    Flight flights[kRing];
+    Flight flights[gpu::kRing];
     size_t sent = 0, done = 0;
     Clock::time_point end;  // of the last submission that is done
     Meter& meter = commands.meter;
     const auto land = [&]() -> Status {
-        const Flight& flight = flights[done % kRing];
-        const Status waited = device_.wait(fences_[done++ % kRing], "running a step");
+        const Flight& flight = flights[done % gpu::kRing];
+        const Status waited = device_.wait(fences_[done++ % gpu::kRing], "running a step");
         landed_ = waited ? landed_ + 1 : submitted_;  // after a failure nothing is in flight
         RL_TRY(waited);
         const Clock::time_point now = Clock::now();
@@ -360,7 +307,7 @@ Status VulkanExecutable::submit_all(std::span<const VkCommandBuffer> copy, Recor
     const std::vector<double>& seconds = commands.steps.seconds;
     std::vector<VkCommandBuffer> group(copy.begin(), copy.end());
     for (size_t next = 0; next < segments.size();) {
-        if (sent - done == kRing || (sent > done && !meter.known())) RL_TRY(land());
+        if (sent - done == gpu::kRing || (sent > done && !meter.known())) RL_TRY(land());
         if (cancel && cancel->load(std::memory_order_relaxed)) {
             while (done < sent) RL_TRY(land());
             return error("interrupted");
@@ -369,8 +316,8 @@ Status VulkanExecutable::submit_all(std::span<const VkCommandBuffer> copy, Recor
         const double assumed = std::accumulate(&seconds[next], &seconds[next] + count, 0.0);
         group.insert(group.end(), &segments[next], &segments[next] + count);
         next += count;
-        flights[sent % kRing] = {assumed, Clock::now()};
-        const Status submitted = device_.submit(group, fences_[sent++ % kRing]);
+        flights[sent % gpu::kRing] = {assumed, Clock::now()};
+        const Status submitted = device_.submit(group, fences_[sent++ % gpu::kRing]);
         ++submitted_;
         if (!submitted) landed_ = submitted_;
         RL_TRY(submitted);
@@ -405,13 +352,13 @@ Status VulkanExecutable::run(const StepParams& params) {
 }
 
 Status VulkanExecutable::run_recorded(const StepParams& params) {
-    RL_TRY(check_params(params));
+    results_.begin(bound_.plan, params, most_best());
     const bool best = params.best > 0;
     Recorded& commands =
         *RL_TRY(recorded(uint32_t(params.tokens.size()), best, kind_of(bound_.plan, params)));
     commands.meter.begin_step({double(params.tokens.size()), double(params.kv_len())});
     RL_TRY(fit_to_pace(commands, uint32_t(params.tokens.size()), best));
-    const uint64_t slot = turn_++ % kRing;
+    const uint64_t slot = turn_++ % gpu::kRing;
     RL_TRY(write_inputs(commands.inputs, params, slot));
     read_by_[slot] = submitted_ + 1;
     const std::span<const VkCommandBuffer> copies = commands.copies.segments;
@@ -420,7 +367,7 @@ Status VulkanExecutable::run_recorded(const StepParams& params) {
     commands.meter.end_step();
     RL_CHECK(landed_ == submitted_, "results are read while submission {} may write them", submitted_);
     RL_TRY(workspace_->output.invalidate());
-    if (best) best_ = best_in_order(workspace_->output.mapped(), params.outputs.size(), params.best_among);
+    results_.read_best(params, workspace_->output.mapped());
     return memory_->check_guards();
 }
 
@@ -459,7 +406,7 @@ Status VulkanExecutable::read_back(Slot slot, uint64_t bytes, const Buffer& mirr
 }
 
 Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
-    RL_TRY(check_params(params));
+    results_.begin(bound_.plan, params, most_best());
     const uint32_t most = row_class(uint32_t(params.tokens.size()));
     const StepLayout inputs(bound_.plan, most, kind_of(bound_.plan, params));
     Recording copies = RL_TRY(record_copies(inputs));
@@ -500,18 +447,6 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     RL_TRY(device_.wait(fences_[0], "running a step"));
     RL_TRY(workspace_->output.invalidate());
     return memory_->check_guards();
-}
-
-std::span<const float> VulkanExecutable::hidden() const {
-    const Slot slot = bound_.plan.hidden;
-    if (!slot) return {};
-    return {reinterpret_cast<const float*>(workspace_->output.mapped() + hidden_at()),
-            size_t(rows_) * bound_.plan.slot(slot).width};
-}
-
-std::span<const float> VulkanExecutable::output() const {
-    const SlotInfo& slot = bound_.plan.slot(bound_.plan.output);
-    return {reinterpret_cast<const float*>(workspace_->output.mapped()), size_t(outputs_) * slot.width};
 }
 
 }  // namespace redline::vulkan

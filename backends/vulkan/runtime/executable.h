@@ -1,9 +1,7 @@
 // A plan on a Vulkan device: buffers, and command buffers recorded once per class of row counts and replayed.
 #pragma once
 
-#include "backends/shared/best.h"
-#include "backends/shared/products.h"
-#include "backends/shared/step_inputs.h"
+#include "backends/gpu/step_memory.h"
 #include "cache_store.h"
 #include "keep_busy.h"
 #include "stopwatch.h"
@@ -27,19 +25,13 @@ constexpr uint32_t kMostHandedRows = 8;
 static_assert(kMostHandedRows * (32 * 2 + 2 * 8) <= kHandedFewUnitBytes);
 
 // What kernels see while they are recorded.
-struct View {
-    const Plan& plan;
-    const VulkanWeights& weights;
-    const VulkanCaches& caches;
-    uint32_t rows = 1;     // of the class: at most this many tokens
-    uint32_t outputs = 1;  // likewise
+struct View : gpu::StepView<VulkanWeights, VulkanCaches> {
     Binding arena;
     Binding scratch;
     Binding input;    // what the host gives with a step, for an Input
     Binding lookups;  // likewise for a Lookup
     Binding step;     // see shaders/include/step.glsl
     std::vector<uint32_t> rope_offsets;
-    StepKind kind = StepKind::alone;  // several for mixed steps, too
     bool mixed = false;
     // Of the kernel that is recorded, in a step of one row: its operand in int8 as the kernel that computed
     // it left it, and where it leaves its own row so, for a step with this norm. Of no bytes: not.
@@ -57,9 +49,6 @@ struct View {
     bool by_row() const { return apart || rows == 1; }
     uint32_t left_units() const { return uint32_t(left.bytes / kLeftUnitBytes) / (apart ? rows : 1); }
 
-    uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
-    uint32_t segments() const { return StepLayout::most_segments(plan, rows, kind); }
-    uint32_t width(Slot s) const { return plan.slot(s).width; }
     Binding slot(Slot s) const {
         return {arena.buffer, plan.slot(s).offset,
                 std::max<uint64_t>(16, uint64_t(width(s)) * 4 * rows_of(s)), arena.guard};
@@ -103,13 +92,11 @@ std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan& plan, const
 std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const Device& device);
 
-constexpr uint32_t kRing = 2;  // steps whose inputs the host may have written
-
 // What steps work in. Those of a PlanGroup share one, unless it is guarded: each has gaps of its own.
 struct Workspace {
     Buffer arena, scratch;
-    Buffer step;           // its inputs: written by the host where it is mapped,
-    Buffer inputs[kRing];  // copied from one of these where it is not
+    Buffer step;                // its inputs: written by the host where it is mapped,
+    Buffer inputs[gpu::kRing];  // copied from one of these where it is not
     Buffer output;
 };
 
@@ -131,11 +118,15 @@ public:
     void keep_awake(KeepBusy& busy) { busy_ = &busy; }
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
-    std::span<const float> output() const override;
-    std::span<const float> hidden() const override;
+    std::span<const float> output() const override {
+        return results_.output(bound_.plan, workspace_->output.mapped());
+    }
+    std::span<const float> hidden() const override {
+        return results_.hidden(bound_.plan, workspace_->output.mapped());
+    }
     uint32_t most_best() const override;
     bool mixes() const override { return redline::mixes(bound_); }
-    std::span<const Scored> best() const override { return best_; }
+    std::span<const Scored> best() const override { return results_.best(); }
 
 private:
     struct Recorded {
@@ -152,11 +143,6 @@ private:
     static Result<Group> make(PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches,
                               Device& device, Memory& memory, Pipelines& pipelines, Record mode);
     static Status share(std::span<const std::unique_ptr<VulkanExecutable>> group, Memory& memory);
-    uint64_t scratch_bytes() const;
-    uint64_t input_bytes() const;
-    // The results of a step: the output or the best of it, then hidden rows.
-    uint64_t hidden_at() const;
-    uint64_t result_bytes() const;
     View view_of(const View& all, size_t step) const;
     void hand_few(View& view, const Step& step) const;
     uint32_t row_class(uint32_t rows) const;
@@ -180,7 +166,6 @@ private:
                       const std::atomic<bool>* cancel, double busy_seconds);
     Result<double> run_measured(Stopwatch& clock, const Recording& op);
     Status read_back(Slot slot, uint64_t bytes, const Buffer& mirror, uint64_t to);
-    Status check_params(const StepParams& params);
 
     BoundPlan bound_;
     const VulkanWeights& weights_;
@@ -190,17 +175,15 @@ private:
     Record mode_;
     std::shared_ptr<Workspace> workspace_;
     std::vector<ByteRange> arena_gaps_;  // of guarded memory
-    // The steps that leave and take it, by handed slot.
-    std::map<int32_t, std::pair<size_t, size_t>> handed_;
-    VkFence fences_[kRing] = {};
+    gpu::HandedSlots handed_;
+    VkFence fences_[gpu::kRing] = {};
     uint64_t turn_ = 0;
     // Counted over all steps, to check that the host writes and reads nothing that the device still works on.
     uint64_t submitted_ = 0, landed_ = 0;
-    uint64_t read_by_[kRing] = {};  // the submission that reads a slot's inputs
+    uint64_t read_by_[gpu::kRing] = {};  // the submission that reads a slot's inputs
     // By class of rows, kind, and whether the best outputs are wanted.
     std::map<std::tuple<uint32_t, StepKind, bool>, Recorded> recorded_;
-    std::vector<Scored> best_;
-    uint32_t rows_ = 0, outputs_ = 0;  // of the last step
+    gpu::StepResults results_;
     KeepBusy* busy_ = nullptr;
     KeepAwake::Part part_;
     Memory* memory_ = nullptr;  // for traces
