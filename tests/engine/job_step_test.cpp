@@ -37,7 +37,7 @@ std::vector<Token> text_of(size_t count) {
 struct DividedJob {
     DividedJob(const std::string& name, std::vector<double> shares, Calls* calls = nullptr, size_t fails = 0)
         : model(must(Model::inspect(file_of(name), kMostTokens))) {
-        for (size_t i = 0; i < shares.size(); ++i) devices.push_back(cpu(1));
+        for (size_t i = 0; i < shares.size(); ++i) devices.push_back(test::cpu(1));
         if (calls) failing = std::make_unique<FailingDevice>(*devices[fails], *calls);
         std::vector<Backend*> all;
         for (const auto& device : devices) all.push_back(device.get());
@@ -199,7 +199,7 @@ TEST_CASE(
 
 TEST_CASE("job: texts divided over two to four ranks have the logits of ranks of one process, bit for bit") {
     for (const std::string name : kDivided) {
-        const std::unique_ptr<Backend> device = cpu(1);
+        const std::unique_ptr<Backend> device = test::cpu(1);
         const Model whole = must(Model::load(file_of(name), *device, {kMostTokens, {}}));
         const auto alone = logits_of(must(Session::create(whole, of_size())));
         for (const std::vector<double>& shares :

@@ -10,7 +10,7 @@ using namespace redline::test;
 
 TEST_CASE("memory need: it is the same while other threads allocate and free memory of the device") {
     const std::string path = golden("models/llama3.gguf");
-    const std::unique_ptr<Backend> device = cpu(1), other = cpu(1);
+    const std::unique_ptr<Backend> device = test::cpu(1), other = test::cpu(1);
     const Model model = must(Model::inspect(path, 64));
     const Plan plan = must(model.plan(1, 1, {64, 16}));
     EngineOptions options{64, 16};
