@@ -136,7 +136,7 @@ TEST_CASE("every target has every kernel that one of them has") {
     }
     const auto has_kernels = [](const Format* format) { return weight_layout(*format) != nullptr; };
     const auto formats = std::count_if(all_formats().begin(), all_formats().end(), has_kernels);
-    CHECK(modules == size_t(formats) + 7);  // the caches, states, ranks, the measurement, and the rest
+    CHECK(modules == size_t(formats) + 8);  // caches, states, ranks, rates, element-wise ops, the rest
 }
 
 TEST_CASE("kernels that are damaged in the program are an error that names them, not code to load") {
