@@ -532,6 +532,12 @@ static bool is_last(const Op& op) {
     return std::holds_alternative<ExpertLinear>(op);
 }
 
+size_t expert_layers(const Plan& plan, size_t first, size_t last) {
+    return size_t(std::count_if(
+        plan.steps.begin() + ptrdiff_t(first), plan.steps.begin() + ptrdiff_t(last),
+        [&](const Step& step) { return !expert_weights(plan, step.op).empty() && !is_last(step.op); }));
+}
+
 Result<double> expected_tokens_per_second(const Model& model, const EngineOptions& options,
                                           std::span<const Placement> all, const PaceOf& pace_of,
                                           const CrossingOf& crossing, uint64_t position) {
@@ -543,10 +549,7 @@ Result<double> expected_tokens_per_second(const Model& model, const EngineOption
     for (size_t i = 0; i < placements.size(); ++i) {
         const DecodePace pace = pace_of(*placements[i].backend);
         if (pace.bytes_per_second <= 0.0) return 0.0;
-        const auto layers = std::count_if(
-            plan.steps.begin() + ptrdiff_t(placements[i].first),
-            plan.steps.begin() + ptrdiff_t(placements[i].last),
-            [&](const Step& step) { return !expert_weights(plan, step.op).empty() && !is_last(step.op); });
+        const size_t layers = expert_layers(plan, placements[i].first, placements[i].last);
         const Backend& next = *placements[(i + 1) % placements.size()].backend;
         if (&next != placements[i].backend)
             seconds +=

@@ -99,6 +99,8 @@ Result<double> most_tokens_per_second(const Model& model, const EngineOptions& o
 using PaceOf = std::function<DecodePace(const Backend&)>;
 // Seconds that a step takes to go on at another place; 0: not known.
 using CrossingOf = std::function<double(const Backend& from, const Backend& to)>;
+// Layers of experts among the plan's steps [first, last).
+size_t expert_layers(const Plan& plan, size_t first, size_t last);
 // Tokens per second to expect of these parts, likewise: each has its run, its steps and what they read, and
 // no two run at a time; to go on at another place, with the next token, too, takes the seconds of a crossing.
 // 0 where a pace is not known.

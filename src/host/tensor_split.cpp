@@ -47,7 +47,9 @@ Speed speed_of(const LoadedModel& loaded, std::span<const RankPlace> ranks, cons
             expected = -1.0;
             continue;
         }
+        const size_t layers = expert_layers(rank.plan, 0, rank.plan.steps.size());
         expected = std::max(expected, runs * pace.run_seconds + steps_seconds(lowered.value().plan, pace) +
+                                          double(layers) * pace.expert_seconds +
                                           double(rank.read_bytes) * times / pace.bytes_per_second);
     }
     return {expected > 0.0 ? 1.0 / (expected + sharing.sums * sum_seconds) : 0.0,

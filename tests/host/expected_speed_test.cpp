@@ -2,6 +2,7 @@
 // is explained.
 #include "host/expected_speed.h"
 #include "devices/device_choice.h"
+#include "host/tensor_split.h"
 #include "json/json.h"
 #include "measure/op_alone.h"
 #include "measure/rate_limits.h"
@@ -137,6 +138,22 @@ TEST_CASE("expected speed: each going on at the other place takes its time, that
         CHECK(seconds(split.placements, 7e-3) ==
               doctest::Approx(seconds(split.placements, 0.0) + crossings * 7e-3));
     }
+}
+
+TEST_CASE("expected speed: layers that devices divide take the experts' time, too, as whole ones do") {
+    const auto backend = must(open_backend("cpu", {.threads = 1}));
+    LoadedModel loaded;
+    loaded.device.bandwidth = 1e9;
+    loaded.model =
+        std::make_unique<Model>(must(Model::load(golden("models/qwen3moe.gguf"), *backend, {64, {}})));
+    loaded.split.ranks = {{backend.get(), 1.0}, {backend.get(), 1.0}};
+    loaded.speed.sum_seconds = 1e-4;
+    const auto seconds = [&](double expert_seconds) {
+        loaded.device.pace = {1e9, 1e-3, 20e-3, expert_seconds, {}, 0.0};
+        return 1.0 / tensor_speed(loaded, 64, 10).expected;
+    };
+    const double layers = loaded.model->config().layers;
+    CHECK(seconds(5e-3) == doctest::Approx(seconds(0.0) + layers * 5e-3));
 }
 
 TEST_CASE("expected speed: what a crossing takes is measured once for two devices, and kept") {
