@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measure servers under load: redline serve, llama-server, and whatever else answers POST /completion as they do.
+"""Measure servers under load: redline serve, llama-server, and whatever else answers POST /completion as they do, or with
+--v1 MODEL POST /v1/completions, as routers in front of servers do. Prompts are made-up words then, a token or more each.
 
 Prompts are random tokens, the same ones for each server, and each answer has exactly --gen tokens. All servers are started
 here, one after the other, or lie at an address already. What is measured:
@@ -70,20 +71,30 @@ async def read_events(reader):
                 yield json.loads(line[6:])
 
 
+def request_of(server, tokens, gen, cache):
+    """The path and the body of a request."""
+    if not server.model:
+        return "/completion", {"prompt": tokens, "n_predict": gen, "ignore_eos": True, "stream": True, "temperature": 0.8,
+                               "cache_prompt": cache}
+    text = " ".join(f"{token:x}" for token in tokens)
+    return "/v1/completions", {"model": server.model, "prompt": text, "max_tokens": gen, "ignore_eos": True, "stream": True,
+                               "stream_options": {"include_usage": True}, "temperature": 0.8}
+
+
 async def ask(server, tokens, gen, cache=True):
     """Sends a request and reads its answer to the end; a failure is in the answer."""
     answer = Answer(len(tokens), gen)
-    body = json.dumps({"prompt": tokens, "n_predict": gen, "ignore_eos": True, "stream": True, "temperature": 0.8,
-                       "cache_prompt": cache}).encode()
+    path, request = request_of(server, tokens, gen, cache)
+    body = json.dumps(request).encode()
     answer.sent = time.perf_counter()
     writer = None
     try:
         reader, writer = await asyncio.open_connection(server.host, server.port, limit=1 << 20)
-        writer.write(b"POST /completion HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                     b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        writer.write(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                     b"Connection: close\r\nContent-Length: %d\r\n\r\n" % (path.encode(), len(body)) + body)
         async with asyncio.timeout(ANSWER_SECONDS):
             async for event in read_events(reader):
-                await_end(answer, event)
+                (take_v1 if server.model else await_end)(answer, event)
         if not answer.ended:
             raise Problem("the stream ended before the answer did")
     except (Problem, OSError, ValueError, asyncio.IncompleteReadError, TimeoutError) as problem:
@@ -108,11 +119,25 @@ def await_end(answer, event):
             raise Problem("no text at all")
 
 
-class Server:
-    """One that lies at an address, or that is started by a command and ended again."""
+def take_v1(answer, event):
+    now = time.perf_counter()
+    if "error" in event:
+        raise Problem(f"an error event: {event['error']}")
+    if any(choice.get("text") for choice in event.get("choices", [])):
+        answer.arrived.append(now)
+    if usage := event.get("usage"):
+        answer.ended, answer.prompt = now, usage["prompt_tokens"]
+        if usage["completion_tokens"] != answer.gen:
+            raise Problem(f"{usage['completion_tokens']} tokens instead of {answer.gen}")
+        if not answer.arrived:
+            raise Problem("no text at all")
 
-    def __init__(self, name, address=None, command=None):
-        self.name, self.command, self.process = name, command, None
+
+class Server:
+    """One that lies at an address, or that is started by a command and ended again. `model`: for POST /v1/completions."""
+
+    def __init__(self, name, address=None, command=None, model=None):
+        self.name, self.command, self.process, self.model = name, command, None, model
         parts = urllib.parse.urlsplit(address or "http://127.0.0.1:0")
         self.host, self.port = parts.hostname, parts.port
 
@@ -323,6 +348,7 @@ def parsed():
     parser.add_argument("--turns", type=int, default=0, help="turns of conversations")
     parser.add_argument("--long", type=int, default=0, metavar="TOKENS", help="a prompt that arrives beside the users")
     parser.add_argument("--before", type=float, default=2.0, metavar="SECONDS", help="when it arrives")
+    parser.add_argument("--v1", metavar="MODEL", help="ask POST /v1/completions for this model, in words")
     parser.add_argument("--vocab", type=int, default=30000, help="tokens are drawn below this (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", help="the file for what started servers print")
@@ -330,8 +356,8 @@ def parsed():
     options = parser.parse_args()
     if not options.users and not options.rate:
         options.users = [1, 4, 16]
-    servers = [Server(*pair.split("=", 1)) for pair in options.server if "=" in pair]
-    servers += [Server(name, command=command) for name, _, command in (pair.partition("=") for pair in options.start)]
+    servers = [Server(*pair.split("=", 1), model=options.v1) for pair in options.server if "=" in pair]
+    servers += [Server(name, command=command, model=options.v1) for name, _, command in (pair.partition("=") for pair in options.start)]
     if not servers or len(servers) < len(options.server) + len(options.start):
         parser.error("name at least one server: --server NAME=URL, or --start 'NAME=COMMAND with {port}'")
     return options, servers
