@@ -96,7 +96,10 @@ constexpr uint32_t kLooksForTrouble = 8192;
 template <typename There>
 RL_DEVICE bool wait_until(const RankSumArgs& args, There there) {
     for (uint32_t spin = 0; !there(); ++spin) {
-        if (spin >= args.spins) put(args.trouble, 1u);
+        if (spin >= args.spins) {
+            put(args.trouble, 1u);
+            return false;
+        }
         if (spin % kLooksForTrouble == kLooksForTrouble - 1 && look(args.trouble) != 0) return false;
         rest();
     }
