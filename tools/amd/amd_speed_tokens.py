@@ -1,4 +1,4 @@
-"""Predicted tokens per second of whole models, beside what llama.cpp's users publish.
+"""Predicted tokens per second of whole models, beside the fastest figures that users of any program publish.
 
 A token takes its weights' bytes at the bandwidth that the memory gives and the kernels could use, and for each dispatch what an
 empty one takes on that card and API plus OP_CYCLES: activations taken over, the first loads' latency, the last blocks. That one
@@ -28,16 +28,19 @@ MODELS = {
         "bytes": {"mxfp4": 1.27e9, "q8_0": 1.29e9}, "dispatches": 8 * 24 + 3, "layers": 24, "prompt": "mxfp4",
         "matrices": [(5120, 2880), (2880, 4096)], "experts": (32, 4, [(5760, 2880), (2880, 2880)])},
 }
-# (card, model): prompt and generation, tokens per second, and where it was published. Similar models are named.
+# (card, model): prompt and generation, tokens per second, and where they were published: the fastest of any program, with the
+# prompt's length where it is not 512. Similar models are named; hipfire's files have private formats of 4.3 bits.
 PEERS = {
     ("RX 7900 XTX", "Llama-3.1-8B Q4_K_M"): (3391, 105.8, "ROCm, llama.cpp PR 26284; Vulkan 7B Q4_0 167 to 177, issue 20934"),
-    ("RX 7900 XTX", "Qwen3.5-35B-A3B Q4_K_M"): (2105, 104.8, "Vulkan, Q4_0, ubergarm on Hugging Face"),
+    ("RX 7900 XTX", "Qwen3.5-35B-A3B Q4_K_M"): (2105, 253.0, "hipfire, Qwen3.6; prompt Vulkan, Q4_0, ubergarm on Hugging Face"),
     ("Radeon 8060S", "Llama-3.1-8B Q4_K_M"): (833, 41.6, "Vulkan, strixhalo-homelab 11"),
-    ("Radeon 8060S", "Qwen3.5-35B-A3B Q4_K_M"): (None, 86.1, "Vulkan, Qwen3-30B-A3B, visorcraft/strix-halo-llm-perf"),
+    ("Radeon 8060S", "Qwen3.5-35B-A3B Q4_K_M"): (
+        3400, 115.1, "hipfire, Qwen3.6; prompt Halo Box 1.0; llama.cpp 1604 at 2048 with ROCm 7.14, 62.8 with Vulkan b10269"),
     ("Radeon 8060S", "gpt-oss-20b MXFP4"): (564, 45.0, "Vulkan of August 2025, F16 file, geerlingguy/ai-benchmarks 21"),
     ("Steam Deck", "Llama-3.1-8B Q4_K_M"): (69, 11.0, "Vulkan, a 7B in Q4"),
-    ("RX 9070 XT", "Llama-3.1-8B Q4_K_M"): (4802, 119.6, "Vulkan, maeddesg/vulkanforge"),
+    ("RX 9070 XT", "Llama-3.1-8B Q4_K_M"): (4802, 119.6, "Vulkan, maeddesg/vulkanforge; Qwen3-8B on Windows 4199 HIP, 104.3 Vulkan"),
     ("RX 9070 XT", "gpt-oss-20b MXFP4"): (None, 132.0, "Vulkan, LM Studio 574"),
+    ("Radeon AI PRO R9700", "Qwen3.5-35B-A3B Q4_K_M"): (11589, 203.9, "hipfire, Qwen3.6; prompt 20035 at 8192"),
     ("Instinct MI300X", "Llama-3.1-8B Q4_K_M"): (5839, 161.0, "ROCm, Qwen3-8B, discussion 14640"),
 }
 
