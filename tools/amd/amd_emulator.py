@@ -31,6 +31,9 @@ ADDED = [
      "        w.s[i.o[0].idx] = u32(i.address + 4);\n"
      "        w.s[i.o[0].idx + 1] = u32((i.address + 4) >> 32);\n"
      "    };\n"),
+    # Caches are not emulated.
+    ("amdemu.cpp", "    return t;\n}\ntemplate <int W> const Table<W>& table()", 't["buffer_invl2"]',
+     '    t["buffer_invl2"] = t.at("buffer_wbl2");\n'),
     ("amdemu.cpp", "    return t;\n}\ntemplate <int W> const Table<W>& table()", 't["v_dot4_u32_u8"]',
      '    t["v_dot4_u32_u8"] = lanes3<W, u32, u32, u32, u32, decltype([](u32 a, u32 b, u32 c) {\n'
      "        return c + u32(dot_bytes<4>(a, b, false, false));\n"
