@@ -422,27 +422,65 @@ static Status tune_all(std::span<const Task> tasks, Tuner& tuner, Backend& backe
     return {};
 }
 
-Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& options, TuneClock& clock,
-                    const TuneOptions& how, const std::function<Status(const TunedKernel&)>& found) {
-    // Results are kept for sessions with a longer context, too.
+// The plans that have all of a model's kernels, for one row and for many. Results are kept for sessions with
+// a longer context, too.
+static Result<std::vector<Plan>> roomy_plans(const Model& model, Backend& backend,
+                                             const EngineOptions& options) {
     EngineOptions roomy = options;
     roomy.context = std::max(roomy.context, std::min(model.config().train_context, OpAlone::kMostPositions));
     std::vector<Plan> plans = RL_TRY(kernel_plans(model, roomy, backend));
     for (Plan& plan : plans) plan.weights = stored_weights(plan.weights, backend);
+    return plans;
+}
+
+// Ops as they are run, and as one where they could be.
+struct LoweredPlans {
+    std::vector<BoundPlan> lowered;
+    std::vector<Plan> fused;
+    void add_to(Tasks& tasks) const {
+        for (const BoundPlan& bound : lowered) tasks.add(bound.plan);
+        for (const Plan& plan : fused) tasks.add(plan);
+    }
+};
+static Result<LoweredPlans> lower_all(std::span<const Plan> plans, Backend& backend, bool fuse) {
+    LoweredPlans all;
+    for (const Plan& plan : plans) all.lowered.push_back(RL_TRY(lower(plan, backend, fuse)));
+    for (const Plan& plan : plans)
+        if (fuse) all.fused.push_back(with_shared_experts(plan));
+    return all;
+}
+
+Result<std::vector<KernelChoices>> kernel_choices(const Model& model, Backend& backend,
+                                                  const EngineOptions& options, bool prompts) {
+    const std::vector<Plan> plans = RL_TRY(roomy_plans(model, backend, options));
+    const LoweredPlans all = RL_TRY(lower_all(plans, backend, options.fuse));
+    Tasks tasks(backend, prompts);
+    all.add_to(tasks);
+    const Variants used = backend.variants();
+    std::set<Variants::key_type> known;
+    std::vector<KernelChoices> out;
+    for (const Task& task : std::move(tasks).sorted(known)) {
+        const Op& op = task.plan->steps[task.step].op;
+        const auto kept = used.find({task.key, task.rows});
+        out.push_back({task.key, op_text(op, *task.plan), task.rows, task.count,
+                       backend.choices_for(op, *task.plan, task.rows),
+                       kept != used.end() ? kept->second : Variant()});
+    }
+    return out;
+}
+
+Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& options, TuneClock& clock,
+                    const TuneOptions& how, const std::function<Status(const TunedKernel&)>& found) {
+    const std::vector<Plan> plans = RL_TRY(roomy_plans(model, backend, options));
     backend.use(known_variants(backend, how.known));
     Tuner tuner(backend, clock, how);
     Tuning tuning;
     std::set<Variants::key_type> known = how.known;
     // When an op is faster decomposed, its parts are tuned as well.
     for (bool again = true; again;) {
-        std::vector<BoundPlan> lowered;
-        std::vector<Plan> fused;
+        const LoweredPlans all = RL_TRY(lower_all(plans, backend, options.fuse));
         Tasks tasks(backend, how.prompts);
-        for (const Plan& plan : plans) lowered.push_back(RL_TRY(lower(plan, backend, options.fuse)));
-        for (const BoundPlan& bound : lowered) tasks.add(bound.plan);
-        for (const Plan& plan : plans)
-            if (options.fuse) fused.push_back(with_shared_experts(plan));
-        for (const Plan& plan : fused) tasks.add(plan);
+        all.add_to(tasks);
         const std::vector<Task> list = std::move(tasks).sorted(known);
         RL_TRY(tune_all(list, tuner, backend, how, found, tuning));
         again = !list.empty() && tuning.complete;

@@ -63,6 +63,18 @@ struct Tuning {
 Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& options, TuneClock& clock,
                     const TuneOptions& how, const std::function<Status(const TunedKernel&)>& found);
 
+// A kernel that has choices, in steps of a class of rows.
+struct KernelChoices {
+    std::string key, op;  // `op` is for people
+    RowClass rows = RowClass::one;
+    uint64_t count = 0;  // in a step of the model
+    Choices choices;
+    Variant variant;  // that the backend uses; empty: the defaults
+};
+// Those of the model's plans on a device, in the order in which tune() times them. Nothing is measured.
+Result<std::vector<KernelChoices>> kernel_choices(const Model& model, Backend& backend,
+                                                  const EngineOptions& options, bool prompts);
+
 // Compares a step of a lowered plan in a variant with the reference: says what is wrong, or nothing.
 Result<std::string> wrong_variant(const Plan& plan, size_t step, RowClass rows, const Variant& variant,
                                   Backend& backend, const std::atomic<bool>* cancel = nullptr);

@@ -19,6 +19,43 @@ Choice choice(std::string name, uint32_t first, std::vector<uint32_t> others, bo
     return all;
 }
 
+std::string_view choice_meaning(std::string_view name) {
+    struct Meaning {
+        std::string_view name, meaning;
+    };
+    // Longer names stand before those that they end with. Where the default is 0 the kernel goes by the op's
+    // shape and the device.
+    static constexpr Meaning kMeanings[] = {
+        {"apart_groups", "work-groups of all rows of a block of experts, each row computed as if alone"},
+        {"chosen_late", "1: the products of one row's experts choose these, and no dispatch before them"},
+        {"tile_rows", "rows of the matrix in the tile of a work-group"},
+        {"tile_tokens", "tokens in the tile of a work-group"},
+        {"fragments", "1: matrices of few rows are filled element by element, as the device holds them"},
+        {"streamed", "1: weights are copied to shared memory ahead, some stages at a time"},
+        {"per_unit", "blocks for each multiprocessor, by which keys are split"},
+        {"subgroup", "invocations of a subgroup"},
+        {"threads", "invocations of a work-group"},
+        {"queries", "queries that a work-group has at a time"},
+        {"shares", "blocks that share the columns of a tile's product"},
+        {"spread", "how far apart an expert's blocks of tokens lie in the grid"},
+        {"blocks", "blocks that stride over the rows of the matrix"},
+        {"groups", "work-groups that stride over the rows, or over which keys are split"},
+        {"fused", "1: a chain of ops is one kernel, 0: a kernel for each"},
+        {"depth", "columns of the tile of a work-group"},
+        {"lanes", "lanes that share the columns of a state"},
+        {"block", "rows of a head's state that a block has"},
+        {"ahead", "units of weights that a lane reads before it multiplies the first"},
+        {"int8", "1: activations in int8 on matrix units, 0: halfs"},
+        {"rows", "rows of the matrix that a subgroup has at a time"},
+        {"keys", "keys that a work-group has at a time"},
+        {"deep", "steps of columns that a subgroup reads ahead"},
+        {"high", "matrices of rows that a subgroup has"},
+    };
+    for (const Meaning& row : kMeanings)
+        if (name.ends_with(row.name)) return row.meaning;
+    return {};
+}
+
 std::string variant_text(const Variant& variant) {
     std::string text;
     for (const auto& [name, value] : variant)

@@ -30,6 +30,10 @@ using Choices = std::vector<Choice>;
 // `first`, then those of `others` that differ from it.
 Choice choice(std::string name, uint32_t first, std::vector<uint32_t> others, bool any = false);
 
+// A line for people that says what a choice is about, by the end of its name ("gated_threads" ends with
+// "threads"); empty: unknown.
+std::string_view choice_meaning(std::string_view name);
+
 // Values by the names of their choices; a choice without an entry has its first value.
 using Variant = std::map<std::string, uint32_t>;
 // "threads 256, ahead 2"; "default" without any.

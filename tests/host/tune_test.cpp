@@ -73,6 +73,30 @@ TEST_CASE("variants: every value of every choice computes what the reference doe
     }
 }
 
+TEST_CASE("variants: all choices of a model's kernels are listed, and each says what it is about") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        std::set<std::string> names;
+        for (const char* name : {"llama3", "qwen3moe", "deepseek2-lite", "deepseek4", "qwen35", "mamba2"}) {
+            const Model model = must(Model::inspect(golden(fmt::format("models/{}.gguf", name)), 512));
+            const auto all = must(kernel_choices(model, *backend, tune_options(), true));
+            CHECK(!all.empty());
+            for (const KernelChoices& kernel : all) {
+                INFO(kernel.key, ", ", row_class_name(kernel.rows));
+                CHECK(!kernel.choices.empty());
+                CHECK(kernel.count > 0);
+                CHECK(kernel.variant.empty());
+                for (const Choice& choice : kernel.choices) {
+                    INFO(choice.name);
+                    CHECK(choice_meaning(choice.name) != "");
+                    names.insert(choice.name);
+                }
+            }
+        }
+        CHECK(names.size() >= 4);
+    }
+}
+
 TEST_CASE("tune: the fastest values are found, one choice after the other, and kept") {
     for (const auto& backend : gpu_backends()) {
         INFO(backend->device().name);

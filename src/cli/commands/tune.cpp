@@ -2,6 +2,7 @@
 #include "measure/tune.h"
 
 #include "cli/commands/bench.h"
+#include "cli/commands/tune_list.h"
 #include "cli/commands/tune_whole.h"
 #include "cli/demo_model.h"
 #include "cli/report.h"
@@ -27,6 +28,7 @@ struct TuneCommandOptions {
     int64_t seconds = 0;  // per device; 0: as long as it takes
     bool prompts = true;
     bool checks = true;  // kernels, before they are timed
+    bool list = false;   // what can be chosen, and no measurement
     bool json = false;
 };
 
@@ -58,6 +60,7 @@ public:
         context_ = options_.model.context > 0 ? context : std::min(context, model_->config().train_context);
         const std::vector<DeviceChoice> devices = RL_TRY(choose());
         note_unsplit(options_.model, *model_, devices[0].backend);
+        if (options_.list) return list_all(devices);
         for (const DeviceChoice& device : devices) {
             RL_TRY(tune_on(device, devices.size() > 1));
             if (interrupts_.raised()) break;
@@ -75,6 +78,22 @@ private:
                 "kernels of the CPU have no variants to measure, and no GPU that can be used is here");
         if (!options_.model.device.empty()) return std::vector<DeviceChoice>{usual};
         return ways_to_card(usual);
+    }
+
+    Result<int> list_all(const std::vector<DeviceChoice>& devices) {
+        Json listed = Json::array();
+        for (const DeviceChoice& choice : devices) {
+            const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, options_.model));
+            const SessionOptions session = session_options(options_.model, backend->device(), context_);
+            const std::vector<KernelChoices> all =
+                RL_TRY(kernel_choices(*model_, *backend, session, options_.prompts));
+            if (options_.json)
+                listed.push_back(choices_json(choice.backend, backend->device(), all));
+            else
+                out_.write(choices_text(choice.backend, backend->device(), all));
+        }
+        if (options_.json) out_.write(to_text({{"model", path_}, {"devices", listed}}) + "\n");
+        return out_.finish(kDone);
     }
 
     Status tune_on(const DeviceChoice& choice, bool compared) {
@@ -275,12 +294,14 @@ Options declare(TuneCommandOptions& tune) {
         return {};
     });
     add_device_options(options, tune.model);
+    options.flag("--list", "print what could be chosen, and what is, without measuring", tune.list);
     options.flag("--json", "write one JSON object", tune.json);
     options.common("write one JSON object");
     options.word_is("--model");
     add_voice_options(options);
     options.example("redline tune model.gguf");
     options.example("redline tune model.gguf --device vulkan --seconds 60");
+    options.example("redline tune model.gguf --list");
     options.remark(
         "Each op of the model is timed by itself, on made-up weights that are larger than the device's "
         "caches. "
@@ -302,6 +323,9 @@ int run_tune(const std::vector<std::string>& arguments) {
     tune.checks = tune.model.kernel_check == KernelCheck::always || !options.given("--no-self-test");
     Status usage = settle_device(tune.model);
     if (usage) usage = check_one_device(tune.model, "tune");
+    for (const char* name : {"--seconds", "--no-self-test"})
+        if (usage && tune.list && options.given(name))
+            usage = error("--list measures nothing: leave {} out", name);
     if (usage && tune.model.device == "cpu")
         usage = error("--device cpu: kernels of the CPU have no variants to measure");
     if (!usage) return fail(usage.error(), kUsage);
