@@ -25,7 +25,7 @@ void quantize_half(uint h, uint first, float norm) {
     // A NaN or an infinity must not vanish in the codes: it goes on in the scale.
     const float sum = dot(sums, vec4(1.0));
     const float scale =
-        isnan(sum) || isinf(sum) ? sum - sum : max(max(most.x, most.y), max(most.z, most.w)) / 127.0;
+        isnan(sum) || isinf(sum) ? NOT_A_NUMBER : max(max(most.x, most.y), max(most.z, most.w)) / 127.0;
     const float inverse = scale > 0.0 ? 1.0 / scale : 0.0;
     uvec4 words;
     ivec4 total = ivec4(0);

@@ -18,7 +18,7 @@ void leave_four(uint here, uint there) {
         squares += dot(raw, raw);
     }
     // A NaN or an infinity must not vanish in the codes: it goes on in the scale.
-    const float scale = isnan(total) || isinf(total) ? total - total : most / 127.0;
+    const float scale = isnan(total) || isinf(total) ? NOT_A_NUMBER : most / 127.0;
     const float inverse = scale > 1e-30 ? 1.0 / scale : 0.0;
     const ivec4 codes =
         clamp(ivec4(roundEven(left_values(here) * left_gains(here) * inverse)), -127, 127) & 255;

@@ -15,7 +15,7 @@ vec4 gained(uint i) {
 float largest(vec4 v) {
     const float sum = v.x + v.y + v.z + v.w;
     const vec4 size = abs(v);
-    return isnan(sum) || isinf(sum) ? sum - sum : max(max(size.x, size.y), max(size.z, size.w));
+    return isnan(sum) || isinf(sum) ? NOT_A_NUMBER : max(max(size.x, size.y), max(size.z, size.w));
 }
 
 // All invocations of the work-group together. Four neighbouring elements per invocation, so that loads are wide

@@ -12,6 +12,8 @@
 float half_at(uint word, uint which) {
     return unpackHalf2x16(word)[which];
 }
+// Written as its bits: drivers may take what would be one, such as the difference of an infinity with itself, for zero.
+#define NOT_A_NUMBER uintBitsToFloat(0x7FC00000u)
 int signed_byte(uint word, uint index) {
     return bitfieldExtract(int(word), int(index) * 8, 8);
 }
