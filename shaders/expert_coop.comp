@@ -10,7 +10,8 @@ layout(set = 0, binding = 1, std430) readonly buffer Halves { uvec4 halves[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer Y { float y[]; };
 layout(set = 0, binding = 3, std430) readonly buffer Tiles { uvec4 tiles[]; };
 layout(set = 0, binding = 4, std430) readonly buffer Order { uint order[]; };
-layout(set = 0, binding = 5, std430) readonly buffer RowScales { float row_scales[]; };
+#define FACTORS_BINDING 5
+#include "token_factors.glsl"
 shared uint entries[BN];
 shared float scales[BN];
 
@@ -40,13 +41,13 @@ void main() {
     first_flat = int(tile.x * args.rows + first_row) - int(args.first_flat);
     if (first_flat + int(BM) <= 0 || first_flat >= int(args.flat_rows)) return;
     [[unroll]] for (uint n = 0; n < X_EACH; ++n) {
-        const uint t = min(n * THREADS + gl_LocalInvocationID.x, X_WORDS - 1u) / (BK / 8u);
+        const uint t = min(n * THREADS + gl_LocalInvocationID.x, X_WORDS - 1u) / (BK / PER_WORD);
         x_rows[n] = x_of(order[tile.y + min(t, count - 1u)]);
     }
     for (uint t = gl_LocalInvocationID.x; t < BN; t += THREADS) {
         const uint entry = order[tile.y + min(t, count - 1u)];
         entries[t] = entry;
-        scales[t] = row_scales[x_of(entry)];
+        scales[t] = token_factor(x_of(entry));
     }
     tile_product();  // its barriers stand before the first use of what was shared here
 }

@@ -1,6 +1,6 @@
-// for each format, with cooperative matrices, also of a work-group
+// for each format, with cooperative matrices, also of a work-group, also of int8
 // y[t][r] (+)= w[r] . x[t] + bias[r] for many tokens, on matrix units; activations come from prepare_halves.comp, 16 bits
-// each, with a factor for each row. Needs cols % 32 == 0.
+// each, with a factor for each row, or in int8 from prepare_codes.comp, with a scale for each 32. Needs cols % 32 == 0.
 // Grid: x is over tiles of BN tokens, so that work-groups that run side by side share rows of the weight; y is over tiles
 // of BM rows. Shared memory: a tile of the weight and one of the activations, BK columns of each; at the end results.
 // Sums in f32: a matrix unit's of TK columns, added up over the columns in order. A weight is decoded once for BN tokens.
@@ -13,7 +13,8 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
 layout(set = 0, binding = 4, std430) readonly buffer Bias { float bias[]; };
-layout(set = 0, binding = 5, std430) readonly buffer RowScales { float row_scales[]; };
+#define FACTORS_BINDING 5
+#include "token_factors.glsl"
 
 uint first_row, first_token, tokens;
 
@@ -22,7 +23,7 @@ uint x_row(uint n, uint t) { return WHOLE ? first_token + t : min(first_token + 
 
 #ifdef GROUP_MATRICES
 float shaped(const in uint r, const in uint t, const in float sum) {
-    const float scaled = sum * row_scales[min(first_token + t, tokens - 1u)];
+    const float scaled = sum * token_factor(min(first_token + t, tokens - 1u));
     return args.has_bias != 0u ? scaled + bias[args.first_row + min(first_row + r, args.rows - 1u)] : scaled;
 }
 #else
@@ -30,7 +31,7 @@ void put(uint in_tile, uint t_in_tile, float sum) {
     const uint r = first_row + in_tile, t = first_token + t_in_tile;
     if (r < args.rows && t < tokens) {
         const uint row = args.first_row + r, at = t * args.stride + row;
-        sum *= row_scales[t];
+        sum *= token_factor(t);
         if (args.has_bias != 0u) sum += bias[row];
         y[at] = args.accumulate != 0u ? y[at] + sum : sum;
     }

@@ -38,6 +38,8 @@ enum class Path : uint8_t {
     halves,    // likewise, the weight is halfs
     unpacked,  // likewise, the weight is decoded to halfs in scratch first
     bfloats,   // many rows, in bfloat16, which the weight is
+    // Many rows, int8 on matrix units: codes of weights, and activations quantized beforehand.
+    int8_matrices,
 };
 inline bool on_matrices(Path path) {
     return path == Path::few || path == Path::matrices || path == Path::halves || path == Path::unpacked ||
@@ -46,6 +48,7 @@ inline bool on_matrices(Path path) {
 
 inline Precision precision_of(Path path, const Format& format) {
     if (path == Path::dot_own || path == Path::dot_prepared) return {.activations = to_int8(16)};
+    if (path == Path::int8_matrices) return {.activations = to_int8(32)};
     if (path == Path::bfloats) return {.activations = kToBfloat};
     // Rows that another kernel leaves are scaled by a number that is the same for all.
     if (path == Path::few) return {.weights = rounding_to_halves(format), .activations = to_half(-5)};

@@ -4,8 +4,11 @@
 // See coop_product.glsl.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
-// What is multiplied: halfs, or with BFLOAT_MATRICES, which the build defines, bfloat16 numbers.
-#ifdef BFLOAT_MATRICES
+// What is multiplied: halfs, or what the build defines: with BFLOAT_MATRICES bfloat16 numbers, with INT8_MATRICES codes in
+// int8, whose sums of a block of columns are scaled (int8_tile.glsl).
+#ifdef INT8_MATRICES
+#define FACTOR int8_t
+#elif defined(BFLOAT_MATRICES)
 #extension GL_EXT_bfloat16 : require
 #define FACTOR bfloat16_t
 #else
@@ -31,5 +34,12 @@ layout(constant_id = 11) const bool IN_ORDER = false;  // activations are, see h
 const uint FM = BM / (ACROSS * TM);
 const uint FN = BN / (DOWN * TN);
 const uint MATRICES_EACH = FM * FN;
-const uint STRIDE = BK / 8 + 1;  // of a row of a tile, in uvec4 (8 factors), padded against bank conflicts
-const uint X_WORDS = BN * (BK / 8), X_EACH = (X_WORDS + THREADS - 1) / THREADS;  // of a tile
+#ifdef INT8_MATRICES
+const uint PER_WORD = 16;  // factors in a uvec4
+// Matrices begin with a uvec4: where they have 8 columns, those of a uvec4 stand in two.
+const uint STEP = TK < PER_WORD ? TK : PER_WORD;
+#else
+const uint PER_WORD = 8, STEP = 8;
+#endif
+const uint STRIDE = BK / STEP + 1;  // of a row of a tile, in uvec4, padded against bank conflicts
+const uint X_WORDS = BN * (BK / PER_WORD), X_EACH = (X_WORDS + THREADS - 1) / THREADS;  // of a tile

@@ -1,6 +1,7 @@
-// A tile of BM rows by BN tokens on matrix units, both as FACTORs in shared memory; sums in f32. The next tile of BK
-// columns is read while the present one is multiplied: what is read is always stored, even behind the last column, or
-// compilers would move the loads behind the product, where nothing is left to overlap with. Needs args.cols % 32 == 0.
+// A tile of BM rows by BN tokens on matrix units, both as FACTORs in shared memory; sums in f32, and in int8 of a block of
+// columns in int32. The next tile of BK columns is read while the present one is multiplied: what is read is always stored,
+// even behind the last column, or compilers would move the loads behind the product, where nothing is left to overlap with.
+// Needs args.cols % 32 == 0.
 // Wants coop.glsl, half_units.glsl, halves[] and, with rows and tokens counted from the tile's first: weight_row(r), a
 // row in the weight's buffer; x_row(n, t), a row of the activations, asked for word n of this invocation; and put(r, t,
 // sum). All rows must exist, those past the end too.
@@ -15,6 +16,9 @@ const uint PAIR = 2;
 #else
 const uint PAIR = 1;
 #endif
+#ifdef INT8_MATRICES
+#include "int8_tile.glsl"
+#endif
 
 const uint PIECES = BM * (BK / PIECE), W_EACH = (PIECES + THREADS - 1) / THREADS;  // of the weight's tile
 
@@ -22,6 +26,9 @@ const uint PIECES = BM * (BK / PIECE), W_EACH = (PIECES + THREADS - 1) / THREADS
 struct Ahead {
     uint w[W_EACH][RAW];
     uvec4 x[X_EACH];
+#ifdef INT8_MATRICES
+    uvec2 x_unit[X_EACH];
+#endif
 };
 
 // In the weight's buffer, of piece i of the tile; past the last column whatever is at hand.
@@ -45,26 +52,40 @@ void fetch(uint column, out Ahead ahead) {
             fetch_piece(0u, piece, ahead.w[n]);
     }
     [[unroll]] for (uint n = 0; n < X_EACH; ++n) {
-        const uint i = min(n * THREADS + gl_LocalInvocationID.x, X_WORDS - 1u);
-        const uint k = column / 8u + i % (BK / 8u), row = x_row(n, i / (BK / 8u));
-        ahead.x[n] = halves[row * (args.cols / 8u) + (WHOLE ? k : min(k, args.cols / 8u - 1u))];
+        const uint i = min(n * THREADS + gl_LocalInvocationID.x, X_WORDS - 1u), words = args.cols / PER_WORD;
+        const uint k = column / PER_WORD + i % (BK / PER_WORD), row = x_row(n, i / (BK / PER_WORD));
+        const uint at = row * words + (WHOLE ? k : min(k, words - 1u));
+        ahead.x[n] = halves[at];
+#ifdef INT8_MATRICES
+        ahead.x_unit[n] = token_units[at / 2u];
+#endif
     }
 }
 
 void store(uint column, Ahead ahead) {
     [[unroll]] for (uint n = 0; n < W_EACH; ++n) {
         const uint i = n * THREADS + gl_LocalInvocationID.x;
+#ifdef INT8_MATRICES
+        if (PIECES % THREADS == 0u || i < PIECES)
+            put_weights(i / (BK / PIECE), i % (BK / PIECE), weight_piece(i, column), ahead.w[n]);
+#else
         uvec4 decoded[PIECE / 8];
         piece_halves(weight_piece(i, column), ahead.w[n], decoded);
         const uint at = i / (BK / PIECE) * STRIDE + i % (BK / PIECE) * (PIECE / 8u);
         if (PIECES % THREADS == 0u || i < PIECES)
             [[unroll]] for (uint k = 0; k < PIECE / 8u; ++k) both_tiles[at + k] = decoded[k];
+#endif
     }
     [[unroll]] for (uint n = 0; n < X_EACH; ++n) {
         const uint i = n * THREADS + gl_LocalInvocationID.x;
-        const uint t = i / (BK / 8u), k = i % (BK / 8u);
+        const uint t = i / (BK / PER_WORD), k = i % (BK / PER_WORD);
+        const bool inside = WHOLE || column + k * PER_WORD < args.cols;
         if (X_WORDS % THREADS == 0u || i < X_WORDS)
-            both_tiles[X_TILE + t * STRIDE + k] = WHOLE || column + k * 8u < args.cols ? ahead.x[n] : uvec4(0u);
+#ifdef INT8_MATRICES
+            put_tokens(t, k, ahead.x[n], ahead.x_unit[n], inside);
+#else
+            both_tiles[X_TILE + t * STRIDE + k] = inside ? ahead.x[n] : uvec4(0u);
+#endif
     }
 }
 

@@ -1,9 +1,7 @@
 // As vec_product.glsl, with activations in int8: products of codes are exact, scales are applied per half unit.
 // Wants x_low(t, u), x_high(t, u), x_meta(t, u).
 
-// Added to, the float with the same bits grows by one for one: a sum of codes becomes a float by a subtraction.
-const int DOT_START = 0x4B400000;
-float dot_value(int sum) { return intBitsToFloat(sum) - 12582912.0; }
+#include "code_sums.glsl"
 
 // Of a unit, with its codes and scales, and the activations'.
 float unit_product(uint words[8], vec4 s, uvec4 low, uvec4 high, vec4 meta) {

@@ -8,11 +8,13 @@ uint matrix_row(uint across, uint i) {
 #endif
 }
 
+#define SUMS coopmat<float, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator>
+#define CODE_SUMS coopmat<int, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator>
+
 void tile_product() {
     const uint across = gl_SubgroupID % ACROSS, down = gl_SubgroupID / ACROSS;
-    coopmat<float, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator> sums[MATRICES_EACH];
-    [[unroll]] for (uint i = 0; i < MATRICES_EACH; ++i)
-        sums[i] = coopmat<float, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator>(0.0);
+    SUMS sums[MATRICES_EACH];
+    [[unroll]] for (uint i = 0; i < MATRICES_EACH; ++i) sums[i] = SUMS(0.0);
     Ahead ahead;
     fetch(0u, ahead);
     store(0u, ahead);
@@ -20,6 +22,47 @@ void tile_product() {
     for (uint column = 0; column < args.cols; column += BK) {
         const uint next = next_tile(column);
         fetch(next, ahead);
+#ifdef INT8_MATRICES
+        [[unroll]] for (uint b = 0; b < BLOCKS; ++b) {
+            coopmat<FACTOR, gl_ScopeSubgroup, TM, TK, gl_MatrixUseA> w[FM * (BLOCK / TK)];
+            SUMS w_scale[FM], w_offset[FM];
+            [[unroll]] for (uint i = 0; i < FM; ++i) {
+                const uint row = matrix_row(across, i);
+                [[unroll]] for (uint k = 0; k < BLOCK / TK; ++k)
+                    coopMatLoad(w[i * (BLOCK / TK) + k], both_tiles, row * STRIDE + (b * BLOCK + k * TK) / STEP, STRIDE,
+                                gl_CooperativeMatrixLayoutRowMajor);
+                // With a stride of 0 all columns are the same, below all rows.
+                coopMatLoad(w_scale[i], w_scales, (b * BM + row) / 4u, 0, gl_CooperativeMatrixLayoutColumnMajor);
+#ifdef FORMAT_OFFSET
+                coopMatLoad(w_offset[i], w_offsets, (b * BM + row) / 4u, 0, gl_CooperativeMatrixLayoutColumnMajor);
+#endif
+            }
+            [[unroll]] for (uint j = 0; j < FN; ++j) {
+                const uint t = (down * FN + j) * TN;
+                coopmat<FACTOR, gl_ScopeSubgroup, TK, TN, gl_MatrixUseB> x[BLOCK / TK];
+                [[unroll]] for (uint k = 0; k < BLOCK / TK; ++k)
+                    coopMatLoad(x[k], both_tiles, X_TILE + t * STRIDE + (b * BLOCK + k * TK) / STEP, STRIDE,
+                                gl_CooperativeMatrixLayoutColumnMajor);
+                SUMS x_scale, x_sum;
+                coopMatLoad(x_scale, x_scales, (b / PER_UNIT * BN + t) / 4u, 0, gl_CooperativeMatrixLayoutRowMajor);
+#ifdef FORMAT_OFFSET
+                coopMatLoad(x_sum, x_sums, (b * BN + t) / 4u, 0, gl_CooperativeMatrixLayoutRowMajor);
+#endif
+                [[unroll]] for (uint i = 0; i < FM; ++i) {
+                    CODE_SUMS sum = CODE_SUMS(DOT_START);
+                    [[unroll]] for (uint k = 0; k < BLOCK / TK; ++k)
+                        sum = coopMatMulAdd(w[i * (BLOCK / TK) + k], x[k], sum);
+                    // The driver knows which elements an invocation holds: these are the same ones of all.
+                    [[unroll]] for (uint e = 0; e < sum.length(); ++e) {
+                        sums[i * FN + j][e] += dot_value(sum[e]) * (w_scale[i][e] * x_scale[e]);
+#ifdef FORMAT_OFFSET
+                        sums[i * FN + j][e] += w_offset[i][e] * x_sum[e];
+#endif
+                    }
+                }
+            }
+        }
+#else
         [[unroll]] for (uint k = 0; k < BK; k += TK) {
             coopmat<FACTOR, gl_ScopeSubgroup, TM, TK, gl_MatrixUseA> w[FM];
             [[unroll]] for (uint i = 0; i < FM; ++i)
@@ -32,6 +75,7 @@ void tile_product() {
                 [[unroll]] for (uint i = 0; i < FM; ++i) sums[i * FN + j] = coopMatMulAdd(w[i], x, sums[i * FN + j]);
             }
         }
+#endif
         barrier();
         store(next, ahead);
         barrier();

@@ -57,8 +57,12 @@ public:
         for (size_t i = 0; i < values.size(); ++i)
             values[i] =
                 (0.25f + float((i / width) % 7)) * (levels_ ? level(i % width) / 93.0f : normal(random_));
+        return input(values, width);
+    }
+    // A table with these inputs, one row per token.
+    Weight input(const std::vector<float>& values, uint64_t width) {
         const auto bytes = std::as_bytes(std::span(values));
-        return add({"input", find_format("F32"), {1, capacity_, width}}, WeightRole::matrix,
+        return add({"input", find_format("F32"), {1, values.size() / width, width}}, WeightRole::matrix,
                    {bytes.begin(), bytes.end()});
     }
 

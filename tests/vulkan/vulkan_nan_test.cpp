@@ -1,5 +1,6 @@
 // A NaN among activations must neither vanish where they are rounded nor reach other rows.
 #ifdef RL_VULKAN
+#include "backends/vulkan/ops/steps.h"
 #include "support/vulkan_case.h"
 
 using namespace redline;
@@ -55,5 +56,15 @@ TEST_CASE("vulkan: a NaN in a row that goes to int8 stays in its row, and reache
         CAPTURE(c.name);
         CHECK(wrong_of(c, *backend, c.rows / 2, kWidth) == 0);
     }
+}
+
+TEST_CASE("vulkan: a NaN in a row of many in int8 on matrix units stays in its row") {
+    const auto backend = open_vulkan("", "matrix");
+    const Format& q4 = *find_format("Q4_0");
+    if (!backend || vulkan::int8_module(backend->opened(), "linear_coop", *weight_layout(q4)).empty())
+        RL_SKIP("there is no Vulkan device with what this needs");
+    backend->opened().always_int8 = true;
+    CHECK(wrong_of(linear_case(q4, 40, 70, 288, {}), *backend, 17, 288) == 0);
+    CHECK(wrong_of(many_rows_case(q4, {9, 2, 96, 160}, 70), *backend, 33, 96) == 0);
 }
 #endif

@@ -25,11 +25,12 @@ Status compile(const OpCase& c, VulkanBackend& backend) {
     }
     // The kernels that are a choice on some cards.
     Device& device = backend.opened();
-    if (!device.fragments) return {};
-    device.always_fragments = true;
-    BoundPlan bound = RL_TRY(lower(plan, backend, true));
-    RL_TRY(backend.record(std::move(bound), *weights, *cache, Record::replay));
-    device.always_fragments = false;
+    for (bool Device::*chosen : {&Device::always_fragments, &Device::always_int8}) {
+        device.*chosen = true;
+        BoundPlan bound = RL_TRY(lower(plan, backend, true));
+        RL_TRY(backend.record(std::move(bound), *weights, *cache, Record::replay));
+        device.*chosen = false;
+    }
     return {};
 }
 
@@ -89,12 +90,13 @@ Faults print_line(const Device& device, const Pipeline& pipeline, std::FILE* lis
     for (const auto& [of_kind, instruction] :
          {std::pair{is("_dot.") || is("_own."), "v_dot4"},
           std::pair{is("_coop.") || is("r_few.") || is("d_few.") || is("_fragments."), "v_wmma"},
-          std::pair{is("_bfloat."), "v_wmma_f32_16x16x16_bf16"}}) {
+          std::pair{is("_bfloat."), "v_wmma_f32_16x16x16_bf16"},
+          std::pair{is("_coop_int8"), "v_wmma_i32_16x16x16_iu8"}}) {
         const size_t n = count(code, instruction);
         if (n > 0) line += fmt::format("  {} x{}", instruction, n);
         if (device.report().vendor == kAmd && of_kind && n == 0) faults.lacks = instruction;
     }
-    if (listing && (is("_own.") || is("_coop.") || is("r_vec.f") || is("d_vec.f")))
+    if (listing && (is("_own.") || is("_coop.") || is("_coop_int8") || is("r_vec.f") || is("d_vec.f")))
         std::fprintf(listing, "== %s%s\n%s\n", pipeline.name.c_str(), line.c_str(), code.c_str());
     if (faults.spills) line += "  SPILLS";
     if (!faults.lacks.empty()) line += "  LACKS " + faults.lacks;

@@ -50,13 +50,18 @@ uint64_t most_rows(const Plan& plan, Slot x) {
 uint64_t prepared_offset(const Plan& plan, Slot x) {
     return aligned(plan.slot_bytes(x));
 }
-// 16 bits each, of whole tiles; the 48 bytes per 32 elements of dot kernels are less. Behind a group of units
-// that is not whole lie zeros for the tokens of a small tile.
-uint64_t prepared_bytes(const Plan& plan, Slot x) {
-    constexpr uint64_t kBehind = 7 * kMostFew * 64, kLeastTile = 16;
-    const uint64_t width = plan.slot(x).width, rows = most_rows(plan, x);
+// 16 bits each, of whole tiles; the 48 bytes per 32 elements of dot kernels are less, and so are codes for
+// matrices in int8 with the scales behind them. Behind a group of units that is not whole lie zeros for the
+// tokens of a small tile.
+uint64_t tile_rows(uint64_t rows) {
+    constexpr uint64_t kLeastTile = 16;
     const uint64_t tile = rows > kFewRows ? kMostTileTokens : rows > 1 ? kLeastTile : 1;
-    return aligned(width * 2 * ((rows + tile - 1) / tile * tile) + (rows > 1 ? kBehind : 0) + 256);
+    return (rows + tile - 1) / tile * tile;
+}
+uint64_t prepared_bytes(const Plan& plan, Slot x) {
+    constexpr uint64_t kBehind = 7 * kMostFew * 64;
+    const uint64_t width = plan.slot(x).width, rows = most_rows(plan, x);
+    return aligned(width * 2 * tile_rows(rows) + (rows > 1 ? kBehind : 0) + 256);
 }
 
 }  // namespace
@@ -90,6 +95,14 @@ Status record_halves(Recorder& recorder, const View& view, Path path, const args
                              striding(rows));
 }
 
+Status record_codes(Recorder& recorder, const View& view, const args::HalvesArgs& args, Binding x,
+                    Binding codes, Binding scales, Binding gain, uint64_t rows) {
+    const uint32_t threads =
+        std::min(own_threads(recorder.device()), args.width < kWideRow ? kThreads : 2 * kThreads);
+    return recorder.dispatch({"prepare_codes", 5, 1, {threads}}, {x, codes, scales, gain, view.step}, args,
+                             striding(rows));
+}
+
 Status Activations::prepare(Recorder& recorder, const View& view, std::span<const Path> paths,
                             const Fragments* fragments) {
     const auto wanted = [&](Path path) { return std::find(paths.begin(), paths.end(), path) != paths.end(); };
@@ -97,9 +110,9 @@ Status Activations::prepare(Recorder& recorder, const View& view, std::span<cons
     if (view.few_taken.bytes != 0) return {};
     const uint32_t width = view.width(x_), rows = view.rows_of(x_), kind = rows_kind(view.plan, x_);
     const bool norm_floats = norm_ && (wanted(Path::floats) || wanted(Path::tiles));
-    const bool dot = wanted(Path::dot_prepared);
+    const bool dot = wanted(Path::dot_prepared), codes = wanted(Path::int8_matrices);
     const auto matrices = std::find_if(paths.begin(), paths.end(), on_matrices);
-    if (!norm_floats && !dot && matrices == paths.end()) return {};
+    if (!norm_floats && !dot && !codes && matrices == paths.end()) return {};
     recorder.claim_scratch();
     if (norm_floats) {
         floats_ = view.scratch_at(0, raw_.bytes);
@@ -116,8 +129,14 @@ Status Activations::prepare(Recorder& recorder, const View& view, std::span<cons
         RL_TRY(recorder.dispatch({"quantize", 4, 1, {threads}}, {raw_, prepared_, gain, view.step}, push,
                                  {rows}));
     }
+    const args::HalvesArgs push = {width, 1, kind, norm_ ? 1u : 0u, norm_.eps};
+    if (codes) {
+        const uint64_t bytes = aligned(uint64_t(width) * tile_rows(most_rows(view.plan, x_)));
+        scales_ = view.scratch_at(at + bytes, prepared_.bytes - bytes);
+        prepared_.bytes = bytes;
+        RL_TRY(record_codes(recorder, view, push, raw_, prepared_, scales_, gain, rows));
+    }
     if (matrices != paths.end()) {
-        const args::HalvesArgs push = {width, 1, kind, norm_ ? 1u : 0u, norm_.eps};
         RL_TRY(record_halves(recorder, view, *matrices, push, raw_, prepared_, scales_, gain, rows,
                              *matrices == Path::few ? fragments : nullptr));
     }

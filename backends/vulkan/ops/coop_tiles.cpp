@@ -21,11 +21,19 @@ uint32_t subgroups_of(const Device& device, const Cut& cut, const MatrixShape& s
 }
 
 // Both tiles in 16 bits, or a result of each subgroup in their place, and what expert_coop keeps of each
-// token.
-uint64_t shared_bytes(const Device& device, const Cut& cut, const MatrixShape& shape) {
-    const uint64_t tiles = uint64_t(cut.rows + cut.tokens) * (cut.depth / 8 + 1) * 16,
+// token. In int8 scales are beside them, and offsets, at most of each half of a unit.
+uint64_t shared_bytes(const Device& device, Path path, const Cut& cut, const MatrixShape& shape) {
+    const bool int8 = path == Path::int8_matrices;
+    const uint64_t lines = uint64_t(cut.rows) + cut.tokens,
+                   tiles = lines * (cut.depth / (int8 ? std::min(shape.k, 16u) : 8) + 1) * 16,
+                   scales = int8 ? lines * (cut.depth / kHalfUnit) * 8 : 0,
                    results = uint64_t(subgroups_of(device, cut, shape)) * shape.m * shape.n * 4;
-    return std::max(tiles, results) + uint64_t(cut.tokens) * 8;
+    return std::max(tiles, results) + scales + uint64_t(cut.tokens) * 8;
+}
+
+const MatrixShape& shape_for(const Device& device, Path path) {
+    if (path == Path::int8_matrices) return *int8_shape(device.report());
+    return *matrix_shape(device.report(), path == Path::bfloats ? kBfloat16 : VK_COMPONENT_TYPE_FLOAT16_KHR);
 }
 
 // How many subgroups stand over rows, so that each loads the fewest matrices for its products, and with pairs
@@ -48,7 +56,7 @@ constexpr uint32_t kGroupDepth = 32;
 // Empty where the device has no such matrix, or none of plain numbers in order is multiplied.
 std::optional<Tiles> group_tiles(const Device& device, Path path, std::string_view kernel,
                                  const WeightLayout& layout, uint32_t tokens, bool paired) {
-    if (!device.use_group_matrices() || path == Path::matrices) return {};
+    if (!device.use_group_matrices() || path == Path::matrices || path == Path::int8_matrices) return {};
     const bool bfloats = path == Path::bfloats;
     const Cut cut = {128, tokens, kTileDepth, 256};
     const VkComponentTypeKHR factors = bfloats ? kBfloat16 : VK_COMPONENT_TYPE_FLOAT16_KHR;
@@ -59,7 +67,7 @@ std::optional<Tiles> group_tiles(const Device& device, Path path, std::string_vi
             return matrix.factors == factors && matrix.threads == cut.threads && high % matrix.m == 0 &&
                    cut.tokens % matrix.n == 0 && kGroupDepth % matrix.k == 0;
         });
-    const uint64_t shared = shared_bytes(device, cut, {16, 16, 16}) + report.group_matrix_shared;
+    const uint64_t shared = shared_bytes(device, path, cut, {16, 16, 16}) + report.group_matrix_shared;
     std::string shader = fmt::format("{}2{}.{}", kernel, bfloats ? "_bfloat" : "", layout.name);
     if (!fits || shared > report.limits.maxComputeSharedMemorySize || !Pipelines::exists(shader)) return {};
     return Tiles{
@@ -76,6 +84,15 @@ uint32_t processors(const Device& device) {
     constexpr uint32_t kMiddling = 64;  // of a card whose driver does not say
     const DeviceReport& report = device.report();
     return report.units > 0 ? report.units : report.hardware() ? kMiddling : 1;
+}
+
+std::string int8_module(const Device& device, std::string_view kernel, const WeightLayout& layout) {
+    const MatrixShape* shape = device.use_matrix() ? int8_shape(device.report()) : nullptr;
+    if (!shape) return {};
+    std::string module = fmt::format("{}_int8.{}", kernel, layout.name);
+    if (Pipelines::exists(module)) return module;
+    module = fmt::format("{}_int8_halves.{}", kernel, layout.name);
+    return shape->k <= kHalfUnit && Pipelines::exists(module) ? module : std::string();
 }
 
 // Tiles that leave more than half of the processors idle are cut, as those of weights that are unpacked. On
@@ -101,19 +118,19 @@ Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const
     if (wanted.tile_tokens > 0) most_tokens = std::min(most_tokens, wanted.tile_tokens);
     if (std::optional<Tiles> tiles = group_tiles(device, path, kernel, layout, most_tokens, paired))
         return std::move(*tiles);
-    const bool bfloats = path == Path::bfloats;
-    const MatrixShape& shape =
-        *matrix_shape(device.report(), bfloats ? kBfloat16 : VK_COMPONENT_TYPE_FLOAT16_KHR);
+    const MatrixShape& shape = shape_for(device, path);
     Cut cut = {128, most_tokens, kTileDepth, 256};
     if (cut.threads / device.subgroup() > 8 ||
-        shared_bytes(device, cut, shape) > device.report().limits.maxComputeSharedMemorySize)
+        shared_bytes(device, path, cut, shape) > device.report().limits.maxComputeSharedMemorySize)
         cut = {64, std::min(64u, most_tokens), 32, 256};
     if (wanted.tile_rows > 0 && wanted.tile_rows < cut.rows) cut.rows = wanted.tile_rows;
     if (wanted.depth > 0 && wanted.depth < cut.depth) cut.depth = wanted.depth;
     uint32_t subgroups = subgroups_of(device, cut, shape), across = 0;
     // Fewer where none would hold both matrices of a pair.
     while ((across = subgroups_across(cut, shape, subgroups, paired)) == 0) subgroups /= 2;
-    return {fmt::format("{}{}.{}", kernel, bfloats ? "_bfloat" : "", layout.name),
+    const std::string_view bfloats = path == Path::bfloats ? "_bfloat" : "";
+    return {path == Path::int8_matrices ? int8_module(device, kernel, layout)
+                                        : fmt::format("{}{}.{}", kernel, bfloats, layout.name),
             {subgroups * device.subgroup(), cut.rows, cut.tokens, cut.depth, shape.m, shape.n, shape.k,
              across, subgroups / across, device.subgroup(), 0, path != Path::matrices},
             paired ? cut.rows / 2 : cut.rows,

@@ -81,7 +81,7 @@ Status record_own(Recorder& recorder, const View& view, std::string_view kernel,
 Status record_part(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
                    const WeightPart& part, const Activations& x, Path path) {
     if (path == Path::tiles) return record_tiles(recorder, view, p, w, part, x);
-    if (on_matrices(path))
+    if (in_coop_tiles(path))
         return record_matrices(
             recorder, view,
             coop_tiles(recorder.device(), path, "linear_coop", *w.layout, kMostTileTokens, false, p.cut),
@@ -143,10 +143,11 @@ public:
           tensors_(std::move(op.tensors)) {}
 
     Choices choices(RowClass rows) const override {
-        const std::vector<Path> ways = paths(rows_in(rows));
+        const std::vector<Path> ways = usual_paths(rows_in(rows));
         if (std::any_of(ways.begin(), ways.end(), [&](Path way) { return way != ways.front(); })) return {};
         Choices all = product_choices(device_, ways.front(), results(), false);
         if (can_go_few(device_, tensors_, rows)) add_fragments(all, device_);
+        if (can_go_int8(device_, kTiled, tensors_, rows)) add_int8(all, device_, ways.front());
         return all;
     }
 
@@ -158,7 +159,7 @@ public:
         return all;
     }
     uint64_t scratch(const Plan& plan) const override {
-        const std::vector<Path> ways = paths(plan.max_rows);
+        const std::vector<Path> ways = usual_paths(plan.max_rows);
         uint64_t unpacked = 0;  // rows
         for (size_t i = 0; i < ways.size(); ++i)
             if (ways[i] == Path::unpacked) unpacked += tensors_[i].shape.rows;
@@ -237,9 +238,15 @@ private:
                                [](uint64_t sum, const Tensor& tensor) { return sum + tensor.shape.rows; });
     }
 
+    // In int8 all go, or none.
+    std::vector<Path> paths(uint64_t rows) const {
+        if (goes_int8(device_, kTiled, tensors_, rows))
+            return std::vector<Path>(tensors_.size(), Path::int8_matrices);
+        return usual_paths(rows);
+    }
     // Activations are prepared for matrix units once: in a group of formats, halfs that are reordered serve
     // all.
-    std::vector<Path> paths(uint64_t rows) const {
+    std::vector<Path> usual_paths(uint64_t rows) const {
         rows = as_few(rows);
         const Fragments* fragments = fragments_of(device_, tensors_, rows);
         std::vector<Path> out;
@@ -258,6 +265,8 @@ private:
         return out;
     }
 
+    static constexpr std::string_view kTiled = "linear_coop";
+
     Slot x_;
     Norm norm_;
     std::vector<LinearGroup::Part> parts_;
@@ -274,9 +283,10 @@ public:
         : op_(op), tensor_(plan.weight(op.gate).tensor), device_(device), alike_(plan.alike(kFewRows)) {}
 
     Choices choices(RowClass rows) const override {
-        const Path way = path(rows_in(rows));
+        const Path way = usual_path(rows_in(rows));
         Choices all = product_choices(device_, way, tensor_.shape.rows, true);
         if (can_go_few(device_, std::span(&tensor_, 1), rows)) add_fragments(all, device_);
+        if (can_go_int8(device_, kTiled, std::span(&tensor_, 1), rows)) add_int8(all, device_, way);
         return all;
     }
 
@@ -284,7 +294,7 @@ public:
 
     // The activations, then the product with `up` where it is made apart.
     uint64_t scratch(const Plan& plan) const override {
-        const Path way = path(plan.max_rows);
+        const Path way = usual_path(plan.max_rows);
         const uint64_t own = way == Path::tiles      ? aligned(plan.slot_bytes(op_.y))
                              : way == Path::unpacked ? unpacked_scratch(device_, 2 * tensor_.shape.rows,
                                                                         tensor_.shape.cols, plan.max_rows)
@@ -306,7 +316,7 @@ public:
     Status record(Recorder& recorder, const View& view) const override {
         const Path way = path(view.apart ? 1 : view.rows);
         Activations x(op_.x, op_.norm);
-        if ((way == Path::tiles || on_matrices(way)) && view.few_taken.bytes == 0) recorder.claim_scratch();
+        if ((way == Path::tiles || in_coop_tiles(way)) && view.few_taken.bytes == 0) recorder.claim_scratch();
         const Fragments* fragments = fragments_for(view.apart ? 1 : view.rows);
         RL_TRY(x.prepare(recorder, view, std::span(&way, 1), fragments));
         if (way == Path::few) {
@@ -318,7 +328,7 @@ public:
             product.cut = cut(view.rows);
             return few.record(product, view.weight(op_.gate), &view.weight(op_.up));
         }
-        if (on_matrices(way)) return record_gated_matrices(recorder, view, x, way);
+        if (in_coop_tiles(way)) return record_gated_matrices(recorder, view, x, way);
         return way == Path::tiles ? record_many(recorder, view, x, way) : record_few(recorder, view, x, way);
     }
 
@@ -331,6 +341,10 @@ private:
         return fragments_of(device_, std::span(&tensor_, 1), as_few(rows));
     }
     Path path(uint64_t rows) const {
+        const bool int8 = goes_int8(device_, kTiled, std::span(&tensor_, 1), rows);
+        return int8 ? Path::int8_matrices : usual_path(rows);
+    }
+    Path usual_path(uint64_t rows) const {
         return product_path(device_, *tensor_.format, tensor_.shape.cols, as_few(rows), fragments_for(rows));
     }
 
@@ -392,8 +406,7 @@ private:
         }
         const ProductCut filling =
             filling_cut(processors(device_), product.cut, 2 * tensor_.shape.rows, view.rows);
-        const Tiles tiles =
-            coop_tiles(device_, way, "gated_coop", *gate.layout, kMostTileTokens, true, filling);
+        const Tiles tiles = coop_tiles(device_, way, kTiled, *gate.layout, kMostTileTokens, true, filling);
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             args::LinearArgs push = linear_args(gate, gate.parts[i], product, {});
             push.act = uint32_t(op_.act);
@@ -416,6 +429,8 @@ private:
         recorder.barrier();
         return record_act_mul(recorder, view, op_.act, y, raised, op_.y);
     }
+
+    static constexpr std::string_view kTiled = "gated_coop";
 
     Gated op_;
     Tensor tensor_;
@@ -482,7 +497,7 @@ std::vector<uint32_t> subgroup_sizes(const Device& device) {
 
 Choices product_choices(const Device& device, Path path, uint64_t results, bool gated) {
     if (path == Path::tiles || path == Path::few) return {};
-    if (on_matrices(path))
+    if (in_coop_tiles(path))
         return {choice("tile_rows", 0, {128, 64}), choice("tile_tokens", 0, {128, 64, 32}),
                 choice("depth", 0, {32})};
     const std::vector<uint32_t> sizes = subgroup_sizes(device);

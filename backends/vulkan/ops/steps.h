@@ -99,6 +99,10 @@ uint64_t few_shared(uint32_t head_dim, uint32_t queries, uint64_t threads);
 inline bool in_order(Path path) {
     return path == Path::halves || path == Path::unpacked || path == Path::bfloats;
 }
+// True where products are computed by tiles on matrix units, of halfs or in int8.
+inline bool in_coop_tiles(Path path) {
+    return on_matrices(path) || path == Path::int8_matrices;
+}
 // `rows` of x; `cols` of the weight.
 Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
 // The same for Linear, LinearGroup and Gated: weights may be unpacked, and halfs are not reordered.
@@ -157,6 +161,13 @@ ProductCut filling_cut(uint32_t processors, ProductCut cut, uint64_t rows, uint6
 constexpr uint32_t kMostTileTokens = 128;
 Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const WeightLayout& layout,
                  uint32_t most_tokens = kMostTileTokens, bool paired = false, const ProductCut& cut = {});
+// The module of "linear_coop" or its like for products of such a weight in int8; empty where the device has
+// no matrices for it: where 16 elements share a scale, they may have no more columns.
+std::string int8_module(const Device& device, std::string_view kernel, const WeightLayout& layout);
+// 1 by default where products of many rows are in int8.
+inline uint32_t uses_int8(const Device& device) {
+    return device.always_int8 ? 1 : 0;
+}
 // Of products that go this way; of one row, or of few, or of a tile's many. `results`: rows of all matrices.
 Choices product_choices(const Device& device, Path path, uint64_t results, bool gated);
 // 1 by default where products of few rows fill matrices by their elements: where each invocation has some of
@@ -186,6 +197,28 @@ protected:
         all.push_back(choice("deep", 0, {4, 8, 16}));
         all.push_back(choice("high", 0, {1, 2}));
     }
+    // Products of many rows in int8, of weights for which the device has matrices.
+    static bool can_go_int8(const Device& device, std::string_view kernel, std::span<const Tensor> tensors,
+                            RowClass rows) {
+        const bool many = rows == RowClass::some || rows == RowClass::many;
+        return many && std::ranges::all_of(tensors, [&](const Tensor& w) {
+                   return w.shape.cols % 32 == 0 &&
+                          !int8_module(device, kernel, *weight_layout(*w.format)).empty();
+               });
+    }
+    bool goes_int8(const Device& device, std::string_view kernel, std::span<const Tensor> tensors,
+                   uint64_t rows) const {
+        const RowClass size = row_class_of(rows);
+        return chosen(size, "int8", uses_int8(device)) != 0 && can_go_int8(device, kernel, tensors, size);
+    }
+    // Puts the choice before all others, since the best tiles depend on it. `path`: the way without it.
+    static void add_int8(Choices& all, const Device& device, Path path) {
+        const uint32_t usual = uses_int8(device);
+        all.insert(all.begin(), choice("int8", usual, {1 - usual}));
+        if (in_coop_tiles(path) && path != Path::few) return;
+        for (Choice& one : product_choices(device, Path::int8_matrices, 0, false))
+            all.push_back(std::move(one));
+    }
     ProductCut cut(uint64_t rows) const {
         const RowClass size = row_class_of(rows);
         const auto of = [&](std::string_view name) { return chosen(size, name, 0); };
@@ -200,6 +233,9 @@ std::vector<uint32_t> subgroup_sizes(const Device& device);
 Status record_halves(Recorder& recorder, const View& view, Path path, const args::HalvesArgs& args, Binding x,
                      Binding halves, Binding scales, Binding gain, uint64_t rows,
                      const Fragments* fragments = nullptr);
+// The same for Path::int8_matrices: `codes` gets a byte of each, `scales` eight bytes for each 32 of them.
+Status record_codes(Recorder& recorder, const View& view, const args::HalvesArgs& args, Binding x,
+                    Binding codes, Binding scales, Binding gain, uint64_t rows);
 // Whether one row of this many activations, as int8, and the weight's code book leave room in shared memory,
 // for so many bytes more.
 bool fits_shared(const Device& device, const WeightLayout& layout, uint64_t cols, uint64_t more = 0);
@@ -220,7 +256,7 @@ public:
     Binding floats() const { return floats_; }      // normed
     Binding raw() const { return raw_; }            // for dot_own and floats_own, which norm by themselves
     Binding prepared() const { return prepared_; }  // dot_prepared, on matrices
-    Binding scales() const { return scales_; }      // on matrices: per row
+    Binding scales() const { return scales_; }      // on matrices: per row, in int8 per 32 elements
     const Norm& norm() const { return norm_; }
 
 private:

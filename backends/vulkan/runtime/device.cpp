@@ -41,7 +41,7 @@ struct Features {
         v11.storageBuffer16BitAccess = VK_TRUE;
         v12.storageBuffer8BitAccess = VK_TRUE;
         v12.shaderFloat16 = report.float16;
-        v12.shaderInt8 = int8(report);
+        v12.shaderInt8 = report.int8;
         if (report.dot) {
             dot.shaderIntegerDotProduct = VK_TRUE;
             chain(dot);
@@ -95,13 +95,6 @@ private:
         VkPhysicalDeviceFeatures all;
         vkGetPhysicalDeviceFeatures(report.handle, &all);
         return all;
-    }
-    static VkBool32 int8(const DeviceReport& report) {
-        VkPhysicalDeviceVulkan12Features all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
-        VkPhysicalDeviceFeatures2 query = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
-        query.pNext = &all;
-        vkGetPhysicalDeviceFeatures2(report.handle, &query);
-        return all.shaderInt8;
     }
 };
 

@@ -68,6 +68,7 @@ struct DeviceReport {
     bool full_subgroups = false;
     bool clustered = false;  // sums over parts of a subgroup, and what any of its invocations has
     bool float16 = false;
+    bool int8 = false;             // arithmetic with it in shaders, and so matrices of it
     bool dot = false;              // packed 8-bit dot products
     bool dot_accelerated = false;  // ... in hardware
     bool bfloat16 = false;
@@ -91,6 +92,10 @@ struct DeviceReport {
 // fits.
 const MatrixShape* matrix_shape(const DeviceReport& report,
                                 VkComponentTypeKHR factors = VK_COMPONENT_TYPE_FLOAT16_KHR);
+
+// The shape of int8 x int8 + int32 that products are cut into; null when the device has none that fits, and
+// none that has sums of the same size in f32.
+const MatrixShape* int8_shape(const DeviceReport& report);
 
 constexpr const char* kCompilerTooOld = "redline was built by a shader compiler that does not know them";
 // Why products do not use bfloat16 matrices; empty when they can.
@@ -164,6 +169,8 @@ public:
     std::optional<Fragments> fragments;
     // For tests: matrices are filled by their elements wherever that is possible.
     bool always_fragments = false;
+    // For tests: products of many rows are in int8 wherever that is possible.
+    bool always_int8 = false;
     // For tests: weights are unpacked whatever matrices there are; bytes that are at a time, and work-groups
     // that fill the device with attention (0: as it likes); the most along x of kernels that stride; the
     // largest buffer.

@@ -57,6 +57,22 @@ const MatrixShape* matrix_shape(const DeviceReport& report, VkComponentTypeKHR f
     return best;
 }
 
+const MatrixShape* int8_shape(const DeviceReport& report) {
+    const MatrixShape* best = nullptr;
+    for (const MatrixShape& s : report.matrices) {
+        const bool wanted = s.a == VK_COMPONENT_TYPE_SINT8_KHR && s.b == s.a &&
+                            s.c == VK_COMPONENT_TYPE_SINT32_KHR && s.result == s.c;
+        const bool fits =
+            (s.m == 8 || s.m == 16) && (s.n == 8 || s.n == 16) && (s.k == 8 || s.k == 16 || s.k == 32);
+        // Sums are scaled and added up in matrices of floats.
+        const bool floats = std::ranges::any_of(report.matrices, [&](const MatrixShape& other) {
+            return other.result == VK_COMPONENT_TYPE_FLOAT32_KHR && other.m == s.m && other.n == s.n;
+        });
+        if (wanted && fits && floats && (!best || s.m * s.n * s.k > best->m * best->n * best->k)) best = &s;
+    }
+    return report.int8 ? best : nullptr;
+}
+
 std::string why_not_bfloat16(const DeviceReport& report) {
     if (!report.bfloat16) return "the driver does not know it";
     if (!report.bfloat16_matrices || !matrix_shape(report, kBfloat16))
@@ -247,6 +263,7 @@ void read_features(DeviceReport& report, const Known& known) {
     if (known.clock) chain(clock);
     vkGetPhysicalDeviceFeatures2(report.handle, &features);
     report.float16 = v12.shaderFloat16;
+    report.int8 = v12.shaderInt8;
     report.dot = known.dot && dot.shaderIntegerDotProduct;
     report.dot_accelerated = report.dot && report.dot_accelerated;
     report.subgroup_control = report.subgroup_control && control.subgroupSizeControl;

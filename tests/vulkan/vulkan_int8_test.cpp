@@ -1,0 +1,167 @@
+// Products of many rows in int8 on matrix units, which are a choice of the kernels that multiply halfs.
+#ifdef RL_VULKAN
+#include "backends/vulkan/ops/steps.h"
+#include "measure/comparison.h"
+#include "plan/kernel_key.h"
+#include "support/share.h"
+#include "support/vulkan_case.h"
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+const Format& q4_0 = *find_format("Q4_0");
+const Format& q8_0 = *find_format("Q8_0");
+const Format& q4_k = *find_format("Q4_K");
+const Format& q6_k = *find_format("Q6_K");
+
+// Null where matrices of the device or of this build have no int8.
+std::unique_ptr<vulkan::VulkanBackend> open_with_int8() {
+    auto backend = open_vulkan("", "matrix");
+    if (!backend) return nullptr;
+    if (!vulkan::int8_module(backend->opened(), "linear_coop", *weight_layout(q8_0)).empty()) return backend;
+    not_tested("matrices of int8: the device has none, or redline was built without them");
+    return nullptr;
+}
+
+// Gives the kernels of a case their choice of int8 in steps of its rows, until it goes.
+class InInt8 {
+public:
+    InInt8(const OpCase& c, const Plan& plan, Backend& backend) : backend_(backend) {
+        const BoundPlan bound = must(lower(plan, backend));
+        Variants all;
+        for (const Step& step : bound.plan.steps)
+            all[{kernel_key(step.op, bound.plan), row_class_of(c.rows)}] = {{"int8", 1},
+                                                                            {"gated_int8", 1},
+                                                                            {"sum_int8", 1},
+                                                                            {"shared_gated_int8", 1},
+                                                                            {"shared_sum_int8", 1}};
+        backend.use(std::move(all));
+    }
+    ~InInt8() { backend_.use({}); }
+
+private:
+    Backend& backend_;
+};
+
+// The results of a case whose kernels have the choice of int8, compared with the reference.
+Comparison compare_in_int8(const OpCase& c, Backend& backend) {
+    Fixture fixture(1, c.rows);
+    if (c.levels) fixture.hold_levels();
+    const Plan plan = must(case_plan(c, fixture, c.rows, c.rows));
+    const InInt8 chosen(c, plan, backend);
+    const BoundPlan bound = must(lower(plan, backend));
+    std::vector<int32_t> tokens(c.rows);
+    std::iota(tokens.begin(), tokens.end(), 0);
+    const SequenceStep step(tokens, 0, c.rows);
+    Reference reference(bound.plan, fixture.decoded(backend));
+    reference.run(step, precisions(bound, step));
+    Fixture again(1, c.rows);
+    if (c.levels) again.hold_levels();
+    return compare(output_of(c, backend, again, false), reference.output());
+}
+
+void check_in_int8(const OpCase& c, Backend& backend) {
+    CAPTURE(c.name);
+    const Comparison got = compare_in_int8(c, backend);
+    INFO("worst at ", got.worst, ": got ", got.got, ", want ", got.want, ", bound ", got.bound, "; ",
+         got.outside, " of ", got.count, " outside; spread ", got.spread, ", farthest ", got.farthest);
+    CHECK(got.worst_fraction <= 1.0);
+    CHECK(by_chance(got, c.alike ? kAlike : 1.0));
+}
+
+// How many pipelines were made of a module whose name begins so.
+size_t made(vulkan::VulkanBackend& backend, std::string_view module) {
+    const auto& all = backend.pipelines().all();
+    return size_t(std::ranges::count_if(all, [&](const auto& one) { return one.first.starts_with(module); }));
+}
+
+// Activations with a huge element in some units of 32 columns, zeros in others, and rows of zeros and of the
+// smallest floats.
+OpCase uneven_case(const Format& format, uint32_t rows, uint64_t n, uint64_t k) {
+    OpCase c;
+    c.name = fmt::format("linear {} {}x{} rows {} of uneven activations", format.name, n, k, rows);
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        std::vector<float> values(rows * k);
+        for (size_t i = 0; i < values.size(); ++i) {
+            const size_t row = i / k, unit = i % k / 32;
+            const float some = float(int(i * 2654435761u >> 8 & 2047) - 1024) / 1024.0f;
+            values[i] = row % 7 == 3                          ? 0.0f
+                        : row % 7 == 5                        ? some * 1e-39f
+                        : unit % 3 == 1                       ? 0.0f
+                        : unit % 3 == 2 && i % 32 == row % 32 ? 3e4f
+                                                              : some;
+        }
+        const Weight x = f.input(values, k), w = f.matrix(format, n, k);
+        return [=](PlanBuilder& p) { return p.linear(p.embed(x), w); };
+    };
+    return c;
+}
+
+}  // namespace
+
+TEST_CASE("vulkan: products of 9 and more rows in int8 are within the bound, with weights of every format") {
+    const auto backend = open_with_int8();
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
+    const Share share = share_of_cases();
+    size_t number = 0;
+    for (const Format* format : all_formats()) {
+        const WeightLayout* layout = weight_layout(*format);
+        if (!layout || vulkan::int8_module(backend->opened(), "linear_coop", *layout).empty()) continue;
+        // Columns of which the last tile has a part, rows and tokens that fill no tile, and some that do.
+        const uint64_t odd = format->block <= 32 ? 288 : format->block == 64 ? 320 : 1280;
+        const OpCase cases[] = {linear_case(*format, 70, 37, odd, {true, true, true}),
+                                of_levels(linear_case(*format, 9, 128, 512, {})),
+                                of_levels(gated_case(*format, Act::silu, false, 66, 70, odd)),
+                                gated_case(*format, Act::gelu_tanh, true, 33, 37, 256),
+                                linear_case(*format, 133, 128, 256, {false, true, false})};
+        for (const OpCase& c : cases)
+            if (share.takes(number++, c.name)) check_in_int8(c, *backend);
+    }
+    CHECK(made(*backend, "linear_coop_int8") + made(*backend, "gated_coop_int8") > 0);
+}
+
+TEST_CASE("vulkan: products in int8 are as exact with activations of any sizes") {
+    const auto backend = open_with_int8();
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
+    check_in_int8(uneven_case(q4_0, 70, 65, 288), *backend);
+    check_in_int8(uneven_case(q4_k, 14, 40, 512), *backend);
+    CHECK(made(*backend, "linear_coop_int8.") == 2);
+}
+
+TEST_CASE("vulkan: the products of a group are in int8 together, or none is") {
+    const auto backend = open_with_int8();
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
+    check_in_int8(group_case(q8_0, q4_k, 70), *backend);
+    CHECK(made(*backend, "linear_coop_int8.") == 2);
+    check_in_int8(group_case(q8_0, *find_format("F16"), 70), *backend);
+    CHECK(made(*backend, "linear_coop_int8.") == 2);
+    CHECK(made(*backend, "linear_coop.f16") == 1);
+    check_in_int8(four_group_case(q4_k, q6_k, 130), *backend);
+    const bool halves = !vulkan::int8_module(backend->opened(), "linear_coop", *weight_layout(q6_k)).empty();
+    CHECK(made(*backend, "linear_coop_int8_halves.q6_k") == (halves ? 1 : 0));
+}
+
+TEST_CASE("vulkan: without the choice products are of halfs, and kernels without int8 offer none") {
+    const auto backend = open_with_int8();
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
+    const OpCase c = linear_case(q8_0, 70, 37, 256, {});
+    CHECK(off_reference(c, *backend) <= 1.0);
+    CHECK(made(*backend, "linear_coop_int8") == 0);
+    const auto offers = [&](const Format& format, RowClass rows) {
+        Fixture fixture(1, 200);
+        const Plan plan = must(case_plan(linear_case(format, 200, 37, 256, {}), fixture, 200, 200));
+        for (const Step& step : plan.steps)
+            for (const Choice& one : backend->choices_for(step.op, plan, rows))
+                if (one.name == "int8") return one.values == std::vector<uint32_t>{0, 1};
+        return false;
+    };
+    CHECK(offers(q8_0, RowClass::some));
+    CHECK(offers(q8_0, RowClass::many));
+    CHECK_FALSE(offers(q8_0, RowClass::one));
+    CHECK_FALSE(offers(q8_0, RowClass::few));
+    CHECK_FALSE(offers(*find_format("F16"), RowClass::many));
+}
+#endif
