@@ -1,4 +1,4 @@
-// for each format, with cooperative matrices
+// for each format, with cooperative matrices, also of int8
 // y[entry][r] = w[expert of the entry][r] . x for a tile of one expert's entries (expert_group.comp) on matrix units;
 // x comes from prepare_halves.comp, a row per token or per entry. The buffer is a range of rows counted over all
 // experts: rows of others are skipped.

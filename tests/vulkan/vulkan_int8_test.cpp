@@ -164,4 +164,19 @@ TEST_CASE("vulkan: without the choice products are of halfs, and kernels without
     CHECK_FALSE(offers(q8_0, RowClass::few));
     CHECK_FALSE(offers(*find_format("F16"), RowClass::many));
 }
+
+TEST_CASE("vulkan: places that are sorted by expert are multiplied in int8 within the bound") {
+    const auto backend = open_with_int8();
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
+    for (OpCase c :
+         {many_rows_case(q8_0, {3, 2, 96, 160}, 150), many_rows_case(q4_k, {8, 2, 256, 256, 7}, 70),
+          biased_experts_case(q4_0, {4, 2, 96, 160}, 40)}) {
+        c.alike = true;  // the second product's activations are rounded sums of the first
+        check_in_int8(c, *backend);
+    }
+    check_in_int8(expert_linear_case(q8_0, 65, true, true), *backend);
+    check_in_int8(of_levels(expert_linear_case(q4_k, 65, false, false)), *backend);
+    CHECK(made(*backend, "expert_coop_int8.") > 2);
+    CHECK(made(*backend, "expert_coop.") == 0);
+}
 #endif

@@ -50,12 +50,17 @@ protected:
 
     bool by_dots() const;
     uint32_t threads(uint64_t rows) const;
-    uint32_t tile_entries(uint64_t rows) const { return chosen(row_class_of(rows), "tile_tokens", 0); }
+    // The product of sorted places, with the values that were chosen for so many rows.
+    ExpertProduct sorted(ExpertProduct product, uint64_t rows) const;
 
     const Device& device_;
     Tensor tensor_;
 
 private:
+    bool goes_int8(uint64_t rows) const {
+        return AnyProduct::goes_int8(device_, ExpertProduct::kTiled, std::span(&tensor_, 1), rows);
+    }
+
     uint32_t used_;
     bool in_block_;
 };
@@ -78,7 +83,9 @@ protected:
     uint64_t results() const override { return tensor_.shape.rows; }
 
 private:
-    ExpertProduct product() const { return {op_.x, op_.ids, op_.used, op_.per_expert, tensor_}; }
+    ExpertProduct product(uint64_t rows) const {
+        return sorted({op_.x, op_.ids, op_.used, op_.per_expert, tensor_}, rows);
+    }
     Status record_few(Recorder& recorder, const View& view) const;
     Status record_many(Recorder& recorder, const View& view) const;
     Status record_bias(Recorder& recorder, const View& view) const;
@@ -112,7 +119,9 @@ protected:
     uint64_t results() const override { return tensor_.shape.rows * op_.used; }
 
 private:
-    ExpertProduct product() const { return {op_.x, op_.ids, op_.used, false, tensor_}; }
+    ExpertProduct product(uint64_t rows) const {
+        return sorted({op_.x, op_.ids, op_.used, false, tensor_}, rows);
+    }
     Status record_row(Recorder& recorder, const View& view, Slot x, const Norm& norm, const Route* route,
                       Binding logits) const;
     Status record_many(Recorder& recorder, const View& view) const;

@@ -54,13 +54,13 @@ Status ExpertProduct::record_groups(Recorder& recorder, const View& view) const 
 }
 
 Tiles ExpertProduct::expert_tiles(const Device& device, uint32_t most_entries) const {
-    return coop_tiles(device, path_, "expert_coop", *weight_layout(*format_), most_entries);
+    return coop_tiles(device, path_, kTiled, *weight_layout(*format_), most_entries);
 }
 
 Status ExpertProduct::prepare(Recorder& recorder, const View& view) {
     const Layout l = layout(view.rows);
     const uint64_t rows = x_rows(view.rows);
-    path_ = path_of(recorder.device(), *format_, shape_.cols, view.rows);
+    path_ = int8 ? Path::int8_matrices : path_of(recorder.device(), *format_, shape_.cols, view.rows);
     // The cut that the device's shared memory allows has no more room than was asked for.
     const uint32_t entries = room > 0 ? room : entries_of_tile(uint64_t(view.rows) * used_, shape_.count);
     tile_entries_ = expert_tiles(recorder.device(), entries).tokens;
@@ -68,10 +68,17 @@ Status ExpertProduct::prepare(Recorder& recorder, const View& view) {
     order_ = view.scratch_at(l.order, l.halves - l.order);
     halves_ = view.scratch_at(l.halves, l.scales - l.halves);
     scales_ = view.scratch_at(l.scales, l.bytes - l.scales);
+    if (int8) {
+        // Codes are half as many bytes; scales, eight bytes for each 32 of them, stand behind.
+        halves_.bytes = aligned(rows * shape_.cols);
+        scales_ = view.scratch_at(l.halves + halves_.bytes, rows * shape_.cols / 4);
+    }
     recorder.claim_scratch();
     RL_TRY(record_groups(recorder, view));
     const args::HalvesArgs push = {uint32_t(shape_.cols), per_expert_ ? used_ : 1, RL_ROWS_ALL, 0, 0.0f};
-    RL_TRY(record_halves(recorder, view, path_, push, view.slot(x_), halves_, scales_, view.step, rows));
+    const Binding x = view.slot(x_);
+    RL_TRY(int8 ? record_codes(recorder, view, push, x, halves_, scales_, view.step, rows)
+                : record_halves(recorder, view, path_, push, x, halves_, scales_, view.step, rows));
     recorder.barrier();
     return {};
 }

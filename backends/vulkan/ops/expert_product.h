@@ -15,6 +15,8 @@ public:
 
     // Room of a tile for entries; 0: as their number has it.
     uint32_t room = 0;
+    bool int8 = false;  // Path::int8_matrices
+    static constexpr std::string_view kTiled = "expert_coop";
     static Choices choices() { return {choice("tile_tokens", 0, {32, 64, 128})}; }
     // Whether a step of so many rows goes this way.
     static bool wanted(const Device& device, const Tensor& w, uint32_t used, uint64_t rows);

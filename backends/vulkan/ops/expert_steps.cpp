@@ -146,16 +146,23 @@ bool AnyExperts::by_dots() const {
 }
 
 Precision AnyExperts::precision(uint64_t rows) const {
-    const Path path = ExpertProduct::wanted(device_, tensor_, used_, rows) ? Path::matrices
-                      : by_dots()                                          ? Path::dot_own
-                                                                           : Path::floats;
+    const bool sorted = ExpertProduct::wanted(device_, tensor_, used_, rows);
+    const Path path = sorted && goes_int8(rows) ? Path::int8_matrices
+                      : sorted                  ? Path::matrices
+                      : by_dots()               ? Path::dot_own
+                                                : Path::floats;
     return precision_of(path, *tensor_.format);
 }
 
 Choices AnyExperts::choices(RowClass rows) const {
     const bool sorted = ExpertProduct::wanted(device_, tensor_, used_, kFewTileRows + 1);
-    if (rows == RowClass::many || rows == RowClass::some)
-        return sorted ? ExpertProduct::choices() : Choices();
+    if (rows == RowClass::many || rows == RowClass::some) {
+        if (!sorted) return {};
+        Choices all = ExpertProduct::choices();
+        if (can_go_int8(device_, ExpertProduct::kTiled, std::span(&tensor_, 1), rows))
+            add_int8(all, device_, Path::matrices);
+        return all;
+    }
     if (rows == RowClass::one && by_row()) return product_choices(device_, Path::dot_own, results(), true);
     const uint32_t own = by_dots() ? own_threads(device_) : kThreads;
     std::vector<uint32_t> threads;
@@ -168,9 +175,15 @@ uint32_t AnyExperts::threads(uint64_t rows) const {
     return chosen(row_class_of(rows), "threads", by_dots() ? own_threads(device_) : kThreads);
 }
 
+ExpertProduct AnyExperts::sorted(ExpertProduct product, uint64_t rows) const {
+    product.room = chosen(row_class_of(rows), "tile_tokens", 0);
+    product.int8 = goes_int8(rows);
+    return product;
+}
+
 uint64_t ExpertLinearKernel::scratch(const Plan& plan) const {
     if (!ExpertProduct::wanted(device_, tensor_, op_.used, plan.max_rows)) return 0;
-    return product().scratch(plan.max_rows) + (op_.scales ? partial_bytes(plan.max_rows) : 0);
+    return product(plan.max_rows).scratch(plan.max_rows) + (op_.scales ? partial_bytes(plan.max_rows) : 0);
 }
 
 Status ExpertLinearKernel::record(Recorder& recorder, const View& view) const {
@@ -251,8 +264,7 @@ uint64_t ExpertLinearKernel::partial_bytes(uint64_t rows) const {
 }
 
 Status ExpertLinearKernel::record_many(Recorder& recorder, const View& view) const {
-    ExpertProduct entries = product();
-    entries.room = tile_entries(view.rows);
+    ExpertProduct entries = product(view.rows);
     RL_TRY(entries.prepare(recorder, view));
     const uint32_t rows = uint32_t(tensor_.shape.rows), step = partial_rows(view.rows);
     if (!op_.scales) {
@@ -283,7 +295,7 @@ Status ExpertLinearKernel::record_bias(Recorder& recorder, const View& view) con
 
 uint64_t ExpertGatedKernel::scratch(const Plan& plan) const {
     if (!ExpertProduct::wanted(device_, tensor_, op_.used, plan.max_rows)) return 0;
-    return product().scratch(plan.max_rows) + aligned(plan.slot_bytes(op_.y));
+    return product(plan.max_rows).scratch(plan.max_rows) + aligned(plan.slot_bytes(op_.y));
 }
 
 Status ExpertGatedKernel::record(Recorder& recorder, const View& view) const {
@@ -346,8 +358,7 @@ Status ExpertGatedKernel::record_row(Recorder& recorder, const View& view, Slot 
 }
 
 Status ExpertGatedKernel::record_many(Recorder& recorder, const View& view) const {
-    ExpertProduct entries = product();
-    entries.room = tile_entries(view.rows);
+    ExpertProduct entries = product(view.rows);
     RL_TRY(entries.prepare(recorder, view));
     const uint32_t rows = uint32_t(tensor_.shape.rows);
     const Binding y = view.slot(op_.y);
