@@ -299,9 +299,9 @@ class Rates:
 
     From the tables of two compilers: Mesa's aco_statistics.cpp (get_perf_info), and LLVM's SISchedule.td as llvm-mca shows it
     for gfx90a and gfx942. RDNA (wave32): 32-bit multiplication 4, 64-bit shifts 2, transcendentals 1 while their unit is
-    busy for 4, WMMA 32 cycles (RDNA 4: 16, after its peak). Wave64 doubles all of these; pairs that RDNA 3 could do at once in
-    wave64 are not counted on. CDNA (wave64, 4 cycles a slot): 32-bit multiplication, transcendentals and conversions but those
-    of bytes 4, 64-bit shifts 2; 16x16x16 MFMA of halfs 8 on gfx90a, 4 on gfx942, after their peaks.
+    busy for 4, WMMA 32 cycles (RDNA 4: 16, of int8 8, after its peaks). Wave64 doubles all of these; pairs that RDNA 3 could
+    do at once in wave64 are not counted on. CDNA (wave64, 4 cycles a slot): 32-bit multiplication, transcendentals and
+    conversions but those of bytes 4, 64-bit shifts 2; 16x16x16 MFMA of halfs 8 on gfx90a, 4 on gfx942, after their peaks.
     """
 
     def __init__(self, target, wave):
@@ -315,7 +315,8 @@ class Rates:
     def slots(self, name):
         kind = kind_of(name)
         if kind == "matrix":
-            return self.matrix * (1 if self.gfx9 else self.passes)
+            matrix = self.matrix // 2 if self.target.startswith("gfx12") and name.endswith("_iu8") else self.matrix
+            return matrix * (1 if self.gfx9 else self.passes)
         if kind == "trans":
             return 4 if self.gfx9 else self.passes
         if QUARTER.match(name):
