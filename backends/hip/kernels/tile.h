@@ -409,13 +409,29 @@ RL_DEVICE void compute_tile(const Args& a, const TilePlace& at, TileColumns colu
     each_result<S, kGated>(at, across, down, sums, put);
 }
 
+// How a block multiplies its tile: in halfs.
+struct InHalfs {
+    template <uint32_t kRows, uint32_t kTokens, bool kGated>
+    using Shape = TileShape<kRows, kTokens, kGated>;
+    template <typename F, typename S, bool kGated, typename Args, typename RowOf, typename Put>
+    RL_DEVICE static void compute(const Args& a, const TilePlace& at, TileColumns columns, RowOf x_row,
+                                  Put put) {
+        compute_tile<F, S, kGated>(a, at, columns, x_row, put);
+    }
+    // The factor of all sums of a row of x.
+    template <typename Args>
+    RL_DEVICE static float scale(const Args& a, size_t x_row) {
+        return a.row_scales[x_row];
+    }
+};
+
 // y[t][r] (+)= w[r] . x[t] + bias[r], or act(w[r] . x[t]) * (up[r] . x[t]): x over tiles of tokens, y over
 // tiles of the rows of up to four matrices, so that blocks that run together share rows of a matrix; z over
 // shares of the columns, where there are too few tiles for the device. A weight is decoded to halfs once for
 // kTokens tokens. Sums in f32 along the columns in order, a matrix unit's at a time; shares in their order.
-template <typename F, uint32_t kRows, uint32_t kTokens, bool kGated>
+template <typename F, uint32_t kRows, uint32_t kTokens, bool kGated, typename Way = InHalfs>
 RL_DEVICE void linear_matrix(const args::TileArgs& a) {
-    using S = TileShape<kRows, kTokens, kGated>;
+    using S = typename Way::template Shape<kRows, kTokens, kGated>;
     const uint32_t tokens = rows_in_step(a.step, a.of_outputs), tile = block_index().y;
     const uint32_t first_token = a.first_token + block_index().x * kTokens;
     if (first_token >= tokens) return;
@@ -425,11 +441,11 @@ RL_DEVICE void linear_matrix(const args::TileArgs& a) {
     const TilePlace at = {own.w,       a.parts[1].w, own.rows, (tile - begin) * S::kOwnRows,
                           first_token, tokens,       0};
     const uint32_t from = block_index().z * a.share;
-    compute_tile<F, S, kGated>(
+    Way::template compute<F, S, kGated>(
         a, at, {from, lesser(from + a.share, a.cols)}, [](uint32_t token) { return size_t(token); },
         [&](uint32_t token, uint32_t row, float sum, float up) {
             if (row >= own.rows || token >= tokens) return;
-            const float scale = a.row_scales[token];
+            const float scale = Way::scale(a, token);
             float& y = own.y[size_t(token) * own.rows + row];
             sum *= scale;
             if constexpr (kGated) {
@@ -443,9 +459,9 @@ RL_DEVICE void linear_matrix(const args::TileArgs& a) {
 
 // y[place][r] = w[e][r] . x, or act(w[e][r] . x) * (up[e][r] . x), with biases: z over experts, y over tiles
 // of rows, x over tiles of an expert's places, which a block takes on when there are more.
-template <typename F, uint32_t kRows, uint32_t kTokens, bool kGated>
+template <typename F, uint32_t kRows, uint32_t kTokens, bool kGated, typename Way = InHalfs>
 RL_DEVICE void expert_matrix(const args::ExpertTileArgs& a) {
-    using S = TileShape<kRows, kTokens, kGated>;
+    using S = typename Way::template Shape<kRows, kTokens, kGated>;
     const uint32_t expert = block_index().z, begin = a.groups.begin[expert];
     const uint32_t end = begin + a.groups.counts[expert], step = grid_blocks() * kTokens;
     const auto x_row = [&](uint32_t entry) {
@@ -460,10 +476,10 @@ RL_DEVICE void expert_matrix(const args::ExpertTileArgs& a) {
                               first,
                               end,
                               size_t(expert) * a.rows};
-        compute_tile<F, S, kGated>(
+        Way::template compute<F, S, kGated>(
             a, at, {0, a.cols}, x_row, [&](uint32_t entry, uint32_t row, float sum, float up) {
                 if (row >= a.rows || entry >= end) return;
-                const float scale = a.row_scales[x_row(entry)];
+                const float scale = Way::scale(a, x_row(entry));
                 const size_t biased = at.matrix_row + row;
                 float& y = a.y[size_t(a.groups.places[entry]) * a.rows + row];
                 const float own = fused(sum, scale, a.bias ? a.bias[biased] : 0.0f);
