@@ -17,16 +17,34 @@ RL_DEVICE UnitMeta unit_meta_of(const Float4& four) {
 }
 constexpr uint32_t kHalfUnit = 16;
 
-// The largest of |v|, or NaN when one is not finite: it must not vanish in the codes.
-RL_DEVICE float half_most(const float (&v)[kHalfUnit / kShare]) {
+// The largest of |v| of kShare lanes, or NaN when one is not finite: it must not vanish in the codes.
+template <uint32_t kCount>
+RL_DEVICE float share_most(const float (&v)[kCount]) {
     float most = 0.0f, trouble = 0.0f;
     RL_UNROLL
-    for (uint32_t i = 0; i < kHalfUnit / kShare; ++i) {
+    for (uint32_t i = 0; i < kCount; ++i) {
         most = larger(__builtin_fabsf(v[i]), most);
         trouble += v[i] - v[i];
     }
     most = share_fold(most, [](float a, float b) { return larger(a, b); });
     return most + share_fold(trouble, [](float a, float b) { return a + b; });
+}
+
+// The codes of four values, by the inverse of their scale.
+RL_DEVICE uint32_t four_codes(const float* v, float inverse) {
+    uint32_t word = 0;
+    RL_UNROLL
+    for (uint32_t e = 0; e < 4; ++e) {
+        const float code = round_of(v[e] * inverse);
+        word |= uint32_t(uint8_t(int32_t(code > 127.0f    ? 127.0f
+                                         : code < -127.0f ? -127.0f
+                                                          : code)))
+                << (8 * e);
+    }
+    return word;
+}
+RL_DEVICE float inverse_of_step(float step) {
+    return step > 1e-30f ? fast_inverse(step) : 0.0f;
 }
 
 // Quantizes `halves` halves of units, from number `first` of those in low, high and meta on, of x * scale *
@@ -49,20 +67,11 @@ RL_DEVICE void quantize_halves(const float* x, const float* gain, float scale, u
             RL_UNROLL
             for (uint32_t e = 0; e < 4; ++e) v[i * 4 + e] = four.d[e] * scale * by.d[e];
         }
-        const float step = half_most(v) * (1.0f / 127.0f),
-                    inverse = step > 1e-30f ? fast_inverse(step) : 0.0f;
+        const float step = share_most(v) * (1.0f / 127.0f), inverse = inverse_of_step(step);
         int32_t sum = 0;
         RL_UNROLL
         for (uint32_t i = 0; i < kEach / 4; ++i) {
-            uint32_t word = 0;
-            RL_UNROLL
-            for (uint32_t e = 0; e < 4; ++e) {
-                const float code = round_of(v[i * 4 + e] * inverse);
-                word |= uint32_t(uint8_t(int32_t(code > 127.0f    ? 127.0f
-                                                 : code < -127.0f ? -127.0f
-                                                                  : code)))
-                        << (8 * e);
-            }
+            const uint32_t word = four_codes(v + i * 4, inverse);
             sum = dot4(word, 0x01010101u, sum);
             if (real < halves) (side == 0 ? low : high)[unit].d[part * (kEach / 4) + i] = word;
         }
