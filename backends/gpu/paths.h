@@ -38,7 +38,7 @@ enum class Path : uint8_t {
     halves,    // likewise, the weight is halfs
     unpacked,  // likewise, the weight is decoded to halfs in scratch first
     bfloats,   // many rows, in bfloat16, which the weight is
-    // Many rows, int8 on matrix units: codes of weights, and activations quantized beforehand.
+    // Both: many rows, int8 on matrix units; codes of weights, and activations quantized beforehand.
     int8_matrices,
 };
 inline bool on_matrices(Path path) {

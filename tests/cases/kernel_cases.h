@@ -4,6 +4,8 @@
 
 #include "cases/op_cases.h"
 
+#include <set>
+
 namespace redline {
 
 constexpr uint32_t kLongRow = 4352;      // more than a wave of 64 has units for, at two each
@@ -206,6 +208,51 @@ inline void add_shared_kernels(std::vector<OpCase>& cases, const Format& format,
     cases.push_back(shared_expert_case(format, {3, 2, kLongRow, 256}, shape, 1));
 }
 
+// A product of normed rows with blocks of zeros, and blocks in which one element is huge and the others are
+// lost beside it. What those say is seen in results of rows of which the others are zeros, too.
+inline OpCase uneven_blocks_case(const Format& format, uint32_t rows, float huge) {
+    OpCase c;
+    const uint64_t k = std::max(256u, 2 * format.block);
+    c.name = fmt::format("linear {} 70x{} rows {} norm of blocks of zeros, and of elements times {}",
+                         format.name, k, rows, huge);
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        std::vector<float> gains(k, 0.0f);
+        for (uint64_t i = 0; i < k; ++i)
+            if (i / 32 % 3 > 0)
+                gains[i] = huge == 0.0f ? 1.0f : i % 32 == 7 ? huge : i % 64 < 32 ? 0.0f : 1.0f;
+        const Weight x = f.input(k), w = f.matrix(format, 70, k), gain = f.vector(gains), bias = f.vector(70);
+        return [=](PlanBuilder& p) { return p.linear(p.embed(x), w, {gain, 1e-5f}, bias); };
+    };
+    return c;
+}
+
+// Products of many rows in int8, of formats whose scales are of 32 elements: tiles of each size, shared
+// columns, and rows, tokens and columns that are not whole tiles, on a device of four multiprocessors.
+inline void add_byte_kernels(std::vector<OpCase>& all, const Format& format) {
+    const std::set<std::string_view> by_halves = {"Q2_K",   "Q3_K",  "Q6_K", "IQ1_M",
+                                                  "IQ2_XS", "IQ2_S", "NVFP4"};
+    if (format.block == 1 || by_halves.contains(format.name)) return;
+    const uint32_t block = std::max(64u, 2 * format.block);
+    std::vector<OpCase> cases;
+    for (const uint32_t results : {400u, 200u, 71u})
+        cases.push_back(linear_case(format, 130, results, 2 * block, {true, true, true}));
+    for (const uint32_t results : {70u, 60u})
+        cases.push_back(linear_case(format, 66, results, 768, {true, true, true}));
+    if (format.block == 32) cases.push_back(linear_case(format, 67, 70, 288, {true, true, true}));
+    cases.push_back(activations_case(format, true, 130, 140, block));
+    cases.push_back(gated_case(format, Act::silu, true, 66, 60, 768));
+    cases.push_back(group_case(format, format, 131));
+    for (const float huge : {0.0f, 1e6f, 1e25f}) cases.push_back(uneven_blocks_case(format, 66, huge));
+    cases.push_back(linear_case(format, 66, 70, block, {}));
+    cases.back().levels = true;
+    for (OpCase& c : cases) {
+        c.variant["int8"] = 1;
+        c.name += ", int8";
+        all.push_back(std::move(c));
+    }
+}
+
 inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format) {
     const uint32_t block = std::max(64u, 2 * format.block);
     for (const uint32_t rows : {1u, 8u}) cases.push_back(route_case(format, rows));
@@ -363,7 +410,10 @@ inline void add_delta_kernels(std::vector<OpCase>& cases) {
 
 inline std::vector<OpCase> kernel_cases(std::span<const Format* const> formats) {
     std::vector<OpCase> cases;
-    for (const Format* format : formats) add_format_kernels(cases, *format);
+    for (const Format* format : formats) {
+        add_format_kernels(cases, *format);
+        add_byte_kernels(cases, *format);
+    }
     for (const auto& [first, last] : kMixes) {
         cases.push_back(mixed_group_case(*find_format(first), *find_format(last), 1, kLongRow));
         cases.push_back(layer_case(*find_format(first), 1, find_format(last)));

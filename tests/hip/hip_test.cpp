@@ -4,7 +4,7 @@
 #include "backends/hip/runtime/device.h"
 #include "backends/hip/runtime/memory.h"
 #include "backends/shared/layout.h"
-#include "cases/op_cases.h"
+#include "cases/kernel_cases.h"
 #include "devices/device_choice.h"
 #include "plan/backend.h"
 
@@ -334,6 +334,63 @@ TEST_CASE("the peak of matrix units is measured with products that are checked")
     CHECK((peak->halfs > 0.0) == has_units);
     CHECK((peak->bytes > 0.0) == has_units);
     CHECK(backend->measure_matrix_peak().value()->halfs == peak->halfs);
+}
+
+// All ops of a case for which a backend offers to compute many rows in int8 do so.
+void choose_int8(Backend& backend, const OpCase& c) {
+    Fixture fixture(7, c.rows);
+    const Plan plan = std::move(case_plan(c, fixture, c.rows, c.rows)).value();
+    Variants all;
+    for (const Step& step : plan.steps)
+        for (const RowClass rows : {RowClass::some, RowClass::many})
+            for (const Choice& choice : backend.choices_for(step.op, plan, rows))
+                if (choice.name == "int8") {
+                    CHECK(choice.values == std::vector<uint32_t>{0, 1});
+                    all[{kernel_key(step.op, plan), rows}]["int8"] = 1;
+                }
+    backend.use(std::move(all));
+}
+
+TEST_CASE("many rows go to matrix units in int8 by choice, with formats whose scales are of 32 elements") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    // Q6_K has a scale for every 16 elements.
+    for (const auto& [format, offered] :
+         {std::pair{"Q4_K", true}, {"Q8_0", true}, {"Q6_K", false}, {"F16", false}})
+        for (const OpCase& c : {linear_case(*find_format(format), 130, 40, 512, {true, true, false}),
+                                gated_case(*find_format(format), Act::silu, true, 130, 40, 512)}) {
+            CAPTURE(c.name);
+            const auto precision = [&] {
+                Fixture fixture(7, c.rows);
+                const Plan plan = std::move(case_plan(c, fixture, c.rows, c.rows)).value();
+                const BoundPlan bound = std::move(lower(plan, *backend)).value();
+                Precision all;
+                for (const auto& kernel : bound.kernels) all = loosest(all, kernel->precision(c.rows));
+                return all;
+            };
+            CHECK(precision().activations == to_half(9));
+            const auto halfs = std::move(record(*backend, c, Record::replay)).value();
+            const std::vector<float> want = step(*halfs, c.rows).value();
+            choose_int8(*backend, c);
+            CHECK(precision().activations == (offered ? to_int8(32) : to_half(9)));
+            const auto made = std::move(record(*backend, c, Record::replay)).value();
+            CHECK((step(*made, c.rows).value() == want) == !offered);
+            backend->use({});
+        }
+}
+
+TEST_CASE("rows that are not finite have no finite results in int8") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    for (const float size : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+        OpCase c;
+        c.rows = 70;
+        c.declare = [size](Fixture& f) -> OpCase::Build {
+            const Weight x = f.input(256), w = f.matrix(*find_format("Q4_K"), 40, 256);
+            return [=](PlanBuilder& p) { return p.linear(p.embed(x, size), w); };
+        };
+        choose_int8(*backend, c);
+        const auto made = std::move(record(*backend, c, Record::replay)).value();
+        CHECK(std::ranges::all_of(step(*made, c.rows).value(), [](float y) { return std::isnan(y); }));
+    }
 }
 
 TEST_CASE("memory that runs out is an error with numbers, and leaves the device usable") {

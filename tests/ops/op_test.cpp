@@ -184,7 +184,8 @@ public:
         const BoundPlan bound = must(lower(plan, backend, fuse));
         Variants all;
         for (const Step& step : bound.plan.steps)
-            all[{kernel_key(step.op, bound.plan), RowClass::one}] = c.variant;
+            for (const RowClass rows : {RowClass::one, row_class_of(c.rows)})
+                all[{kernel_key(step.op, bound.plan), rows}] = c.variant;
         backend.use(std::move(all));
     }
     ~CaseVariant() { backend_.use({}); }

@@ -33,6 +33,8 @@ MADE_OF = [
     (re.compile(r"(linear|gated|expert|expert_gated)_dot_|expert_(gated_)?own_"), {"": "v_dot4"}),
     (re.compile(r"(linear|gated|expert|expert_gated)_matrix_|attention_many_|peak_"),
      {"gfx9": "v_mfma", "gfx10": "v_dot2", "gfx11": "v_wmma", "gfx12": "v_wmma"}),
+    (re.compile(r"(linear|gated|expert|expert_gated)_bytes_"),
+     {"gfx9": "v_mfma", "gfx10": "v_dot4", "gfx11": "v_wmma", "gfx12": "v_wmma"}),
 ]
 COUNTED = ("v_dot4", "v_dot2", "v_wmma", "v_mfma")
 

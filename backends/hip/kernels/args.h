@@ -382,8 +382,8 @@ struct PrepareArgs {
     const Step* step;
     const float* x;
     const float* gain;  // null: no norm
-    void* to;           // units of kDotUnitBytes, or halfs
-    float* row_scales;  // with halfs: what a row of them is to be multiplied by
+    void* to;           // units of kDotUnitBytes, halfs, or int8
+    float* row_scales;  // with halfs: what a row of them is to be multiplied by; with int8: TileArgs
     uint32_t cols;
     uint32_t per_token;  // rows of x that a token has
     uint32_t of_outputs;
@@ -394,10 +394,12 @@ struct PrepareArgs {
 // Products on matrix units.
 struct TileArgs {
     const Step* step;
-    DotPart parts[4];        // of a gated kernel the second is `up`
-    uint32_t begin[4];       // the first tile of rows of each; of those not there beyond all
-    const uint16_t* halves;  // (tokens, cols); for kernels/few.h as prepare_few() lays them out
-    const float* row_scales;
+    DotPart parts[4];   // of a gated kernel the second is `up`
+    uint32_t begin[4];  // the first tile of rows of each; of those not there beyond all
+    // (tokens, cols), halfs or for kernels/byte_tile.h int8; for kernels/few.h as prepare_few() lays them
+    // out.
+    const uint16_t* halves;
+    const float* row_scales;  // for kernels/byte_tile.h (tokens, cols / 32, 2): of each unit scale and sum
     uint32_t cols;
     uint32_t first_token;
     uint32_t of_outputs;

@@ -1,6 +1,7 @@
 // The kernels of one format: a generated source names the format.
 #pragma once
 
+#include "kernels/byte_tile.h"
 #include "kernels/dot.h"
 #include "kernels/embed.h"
 #include "kernels/experts.h"
@@ -148,6 +149,23 @@
     RL_KERNEL(kDotThreads, expert_gated_dot_##format, args::ExpertArgs) {           \
         expert_gated_dot<format>(args);                                             \
     }                                                                               \
+    }
+
+// Products of many tokens in int8, of a format whose scales are of whole units.
+#define RL_BYTE_KERNELS(format)                                                    \
+    namespace redline::hip {                                                       \
+    RL_DENSE_KERNEL(kTileThreads, 2, linear_bytes_128_##format, args::TileArgs) {  \
+        linear_matrix<format, 128, 128, false, InBytes>(args);                     \
+    }                                                                              \
+    RL_DENSE_KERNEL(kTileThreads, 2, linear_bytes_wide_##format, args::TileArgs) { \
+        linear_matrix<format, 64, 128, false, InBytes>(args);                      \
+    }                                                                              \
+    RL_DENSE_KERNEL(kTileThreads, 3, linear_bytes_64_##format, args::TileArgs) {   \
+        linear_matrix<format, 64, 64, false, InBytes>(args);                       \
+    }                                                                              \
+    RL_DENSE_KERNEL(kTileThreads, 2, gated_bytes_##format, args::TileArgs) {       \
+        linear_matrix<format, 128, 128, true, InBytes>(args);                      \
+    }                                                                              \
     }
 
 #define RL_FLOAT_KERNELS(format)                                          \

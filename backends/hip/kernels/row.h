@@ -43,6 +43,10 @@ RL_DEVICE uint32_t four_codes(const float* v, float inverse) {
     }
     return word;
 }
+// Without its last two bits a scale's product with an integer of two bits and 22 zeros is exact.
+RL_DEVICE float short_scale(float scale) {
+    return bits_float(float_bits(scale) & 0xFFFFFFFCu);
+}
 RL_DEVICE float inverse_of_step(float step) {
     return step > 1e-30f ? fast_inverse(step) : 0.0f;
 }
@@ -79,6 +83,39 @@ RL_DEVICE void quantize_halves(const float* x, const float* gain, float scale, u
         if (part != 0 || real >= halves) continue;
         meta[unit].d[side] = step;
         meta[unit].d[2 + side] = step * small_float(sum);
+    }
+}
+
+// Quantizes a row of `units` units for kernels/byte_tile.h, each with one scale: codes in the row's order,
+// and of each unit its scale and the sum of its elements as the codes have them.
+template <uint32_t kBlockThreads>
+RL_DEVICE void quantize_units(const float* x, const float* gain, float scale, uint32_t units, uint32_t* codes,
+                              Words2* metas) {
+    constexpr uint32_t kFours = 8 / kShare;  // of a lane
+    const uint32_t part = thread_index() % kShare;
+    RL_UNROLL_BY(2)
+    for (uint32_t base = 0; base < units; base += kBlockThreads / kShare) {
+        const uint32_t real = base + thread_index() / kShare, unit = lesser(real, units - 1);
+        float v[kFours * 4];
+        RL_UNROLL
+        for (uint32_t i = 0; i < kFours; ++i) {
+            const uint32_t at = unit * 8 + part * kFours + i;
+            const auto four = load<Float4>(x, at);
+            const Float4 by = gain ? load<Float4>(gain, at) : Float4{{1.0f, 1.0f, 1.0f, 1.0f}};
+            RL_UNROLL
+            for (uint32_t e = 0; e < 4; ++e) v[i * 4 + e] = four.d[e] * scale * by.d[e];
+        }
+        const float step = short_scale(share_most(v) * (1.0f / 127.0f)), inverse = inverse_of_step(step);
+        int32_t sum = 0;
+        RL_UNROLL
+        for (uint32_t i = 0; i < kFours; ++i) {
+            const uint32_t word = four_codes(v + i * 4, inverse);
+            sum = dot4(word, 0x01010101u, sum);
+            if (real < units) codes[unit * 8 + part * kFours + i] = word;
+        }
+        sum = share_fold(sum, [](int32_t a, int32_t b) { return a + b; });
+        if (part == 0 && real < units)
+            metas[unit] = {{float_bits(step), float_bits(step * small_float(sum))}};
     }
 }
 

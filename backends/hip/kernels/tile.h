@@ -40,6 +40,13 @@ RL_DEVICE uint32_t eight_after(uint32_t at, uint32_t more) {
     return kSwizzles ? at ^ more : at + eight_at(0, more);
 }
 
+// Codes as they are multiplied in int8. No byte of the sum carries: codes with a bias are below 128.
+template <typename F>
+RL_DEVICE uint32_t unbiased_bytes(uint32_t codes) {
+    if constexpr (F::kBias == 0) return codes;
+    return (codes + (128u - F::kBias) * 0x01010101u) ^ 0x80808080u;
+}
+
 // The codes of a unit, and two of them beside each other as halfs. A code below the exponent of 1024 is that
 // much above it, and a nibble in the upper half of a byte below the exponent of 64 likewise, exactly.
 template <typename F>
@@ -56,6 +63,8 @@ struct UnitCodes {
             odd ? pick_bytes(0x05030501u, word, exponents) : and_or(word, 0x00FF00FFu, exponents),
             half_pair(above, above));
     }
+    // Codes 4k .. 4k + 3 in int8, without the bias.
+    RL_DEVICE uint32_t bytes(uint32_t k) const { return unbiased_bytes<F>(words[k]); }
 };
 template <OfNibbles F>
 struct UnitCodes<F> {
@@ -68,6 +77,9 @@ struct UnitCodes<F> {
         return pair_minus(and_or(word, upper ? 0x00F000F0u : 0x000F000Fu,
                                  constant_in_lanes(upper ? 0x54005400u : 0x64006400u)),
                           half_pair(above, above));
+    }
+    RL_DEVICE uint32_t bytes(uint32_t k) const {
+        return unbiased_bytes<F>((k >= 4 ? words.d[k % 4] >> 4 : words.d[k]) & 0x0F0F0F0Fu);
     }
 };
 
@@ -409,7 +421,7 @@ RL_DEVICE void compute_tile(const Args& a, const TilePlace& at, TileColumns colu
     each_result<S, kGated>(at, across, down, sums, put);
 }
 
-// How a block multiplies its tile: in halfs.
+// How a block multiplies its tile: in halfs; kernels/byte_tile.h has another way.
 struct InHalfs {
     template <uint32_t kRows, uint32_t kTokens, bool kGated>
     using Shape = TileShape<kRows, kTokens, kGated>;

@@ -104,8 +104,20 @@ RL_KERNEL(128, prepare_halves, PrepareArgs) {
     if (thread_index() == 0) args.row_scales[row] = scale.down;
 }
 
+// Rows in int8 for kernels/byte_tile.h. A block per row.
+RL_KERNEL(128, prepare_bytes, PrepareArgs) {
+    RL_SHARED float parts[kWaves];
+    const uint32_t row = block_index().x, units = args.cols / 32;
+    if (row >= rows_in_step(args.step, args.of_outputs) * args.per_token) return;
+    const float* x = args.x + size_t(row) * args.cols;
+    const float scale = args.gain ? norm_scale<kThreads>(x, units, args.eps, parts) : 1.0f;
+    quantize_units<kThreads>(x, args.gain, scale, units,
+                             static_cast<uint32_t*>(args.to) + size_t(row) * units * 8,
+                             reinterpret_cast<Words2*>(args.row_scales) + size_t(row) * units);
+}
+
 #ifdef RL_FACTORS
-// The same for kernels/few.h.
+// Rows as halfs for kernels/few.h.
 RL_EARLY_KERNEL(kDotThreads, 2, prepare_few, PrepareArgs) {
     RL_SHARED float parts[2 * kDotThreads / kWave];
     using Held = HeldRow<kDotThreads>;

@@ -13,12 +13,18 @@ Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceRep
     return rows == 1 && own_bytes(cols) <= kMostShared ? Path::dot_own : Path::dot_prepared;
 }
 
+bool has_byte_kernels(const Format& format) {
+    constexpr std::string_view kFormats[] = {RL_HIP_BYTES};  // written by the build
+    const WeightLayout* layout = weight_layout(format);
+    return layout && std::ranges::find(kFormats, layout->name) != std::end(kFormats);
+}
+
 namespace {
 
 uint64_t most_rows(const Plan& plan, Slot x) {
     return plan.slot(x).of_outputs ? plan.max_outputs : plan.max_rows;
 }
-// Halfs, for kernels/few.h of whole tiles and groups of units; units in int8 are less.
+// Halfs, for kernels/few.h of whole tiles and groups of units; rows in int8, with their numbers, are less.
 uint64_t prepared_bytes(const Plan& plan, Slot x) {
     constexpr uint64_t kTogether = 128;  // columns that a wave reads together at most
     const uint64_t width = (plan.slot(x).width + kTogether - 1) / kTogether * kTogether,
@@ -50,16 +56,21 @@ Status Activations::prepare(Launcher& launcher, const View& view, std::span<cons
     const uint64_t at = aligned(view.plan.slot_bytes(x_));
     prepared_ = view.scratch_at(at);
     row_scales_ = view.scratch_at(at + prepared_bytes(view.plan, x_));
+    if (wanted(Path::int8_matrices)) row_scales_ = view.scratch_at(at + aligned(uint64_t(rows) * width));
     const args::PrepareArgs args = {
         view.step, raw_, view.vector(norm_.gain), prepared_, row_scales_,
         width,     1,    view.of_outputs(x_),     norm_.eps, few_tokens(rows, launcher.device().report())};
     // Both forms take the same place: products of one set of activations differ in format, not in rows.
-    RL_CHECK(wanted(Path::dot_prepared) + wanted(Path::matrices) + wanted(Path::few) <= 1,
+    RL_CHECK(wanted(Path::dot_prepared) + wanted(Path::matrices) + wanted(Path::few) +
+                     wanted(Path::int8_matrices) <=
+                 1,
              "activations are wanted in two forms");
     if (wanted(Path::dot_prepared))
         RL_TRY(launcher.launch("vector", "prepare_dots", {rows, 1, 1, kThreads}, args));
     if (wanted(Path::matrices))
         RL_TRY(launcher.launch("vector", "prepare_halves", {rows, 1, 1, kThreads}, args));
+    if (wanted(Path::int8_matrices))
+        RL_TRY(launcher.launch("vector", "prepare_bytes", {rows, 1, 1, kThreads}, args));
     if (wanted(Path::few))
         RL_TRY(launcher.launch("vector", "prepare_few",
                                {rows, 1, 1, launcher.device().report().dot_threads()}, args));

@@ -100,6 +100,7 @@ struct Tiled {
     float* partials = nullptr;      // share_bytes()
     uint32_t rows = 0, tokens = 0;  // of a tile: 128 or 64, the latter with rows of 64; 0: as they fit
     uint32_t shares = 0;            // blocks that share a tile's columns at most; 0: as they fit
+    bool bytes = false;             // by kernels/byte_tile.h
 };
 
 // Blocks of kernels/tile.h that a device runs at a time.
@@ -125,19 +126,22 @@ struct MatrixLaunch {
 MatrixLaunch matrix_launch(const View& view, const Tiled& p, uint32_t rows, const DeviceReport& report,
                            args::TileArgs& args) {
     constexpr uint32_t kLeastShare = 256;  // columns
-    MatrixLaunch how = {"linear_matrix_128_", 128, 128, 0, 0, 1};
+    MatrixLaunch how = {"128_", 128, 128, 0, 0, 1};
+    const bool groups = report.wave_groups() && !p.bytes;
     const auto blocks = [&] { return uint64_t(how.tiles) * blocks_for(rows, how.tokens); };
     how.tiles = set_parts(view, p.parts.first(p.gated ? 1 : p.parts.size()), p.gated ? 64 : how.high, args);
     if (p.gated) {
-        how.kernel = "gated_matrix_";
-    } else if (p.rows == 64 || (p.rows == 0 && !report.wave_groups() && blocks() < tile_slots(report))) {
-        how.kernel = "linear_matrix_wide_";
+        how.kernel = "";
+    } else if (p.rows == 64 || (p.rows == 0 && !groups && blocks() < tile_slots(report))) {
+        how.kernel = "wide_";
         how.tiles = set_parts(view, p.parts, how.high = 64, args);
-        if (p.tokens == 64 || (p.tokens == 0 && !report.wave_groups() && blocks() < report.multiprocessors)) {
-            how.kernel = "linear_matrix_64_";
+        if (p.tokens == 64 || (p.tokens == 0 && !groups && blocks() < report.multiprocessors)) {
+            how.kernel = "64_";
             how.tokens = 64;
         }
     }
+    how.kernel =
+        fmt::format("{}_{}_{}", p.gated ? "gated" : "linear", p.bytes ? "bytes" : "matrix", how.kernel);
     const uint32_t most = std::max<uint32_t>(1, args.cols / kLeastShare);
     const uint64_t fit =
         std::clamp<uint64_t>(tile_slots(report) / blocks(), 1, p.shares > 0 ? p.shares : most);
@@ -170,7 +174,7 @@ Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, con
     double per_row = 0.0;
     for (const Part& part : p.parts)
         per_row += 2.0 * double(view.plan.weight(part.w).tensor.shape.elements());
-    const uint32_t shared = report.tile_shared(how.high, how.tokens);
+    const uint32_t shared = p.bytes ? 0 : report.tile_shared(how.high, how.tokens);
     return in_slices(
         launcher, rows, per_row, how.tokens,
         [&](uint32_t first, uint32_t count) {
@@ -311,6 +315,12 @@ protected:
 
     const DeviceReport& report() const { return report_; }
     Choices own_choices(uint64_t rows) const { return hip::own_choices(rows, report_); }
+    // How so many rows are multiplied by a matrix.
+    Path path_in(const Tensor& tensor, uint64_t rows) const {
+        return in_bytes(path_of(*tensor.format, tensor.shape.cols, rows, report_),
+                        chosen(row_class_of(rows), "int8", 0) != 0);
+    }
+    static Choice int8_choice() { return choice("int8", 0, {1}); }
     OwnLaunch own_launch() const {
         return {chosen(RowClass::one, "blocks", most_own_blocks(report_)),
                 chosen(RowClass::one, "streamed", 1) != 0};
@@ -332,26 +342,27 @@ public:
 
     Choices choices(RowClass rows) const override {
         uint64_t results = 0;
-        bool all_own = true, all_matrices = true;
+        bool all_own = true, all_matrices = true, all_bytes = true;
         for (const Tensor& tensor : tensors_) {
             const Path one = path_of(*tensor.format, tensor.shape.cols, 1, report()),
                        many = path_of(*tensor.format, tensor.shape.cols, kMostFew + 1, report());
             results += tensor.shape.rows;
             all_own &= one == Path::dot_own || one == Path::floats_own;
             all_matrices &= many == Path::matrices;
+            all_bytes &= has_byte_kernels(*tensor.format);
         }
         if (rows == RowClass::one && all_own) return own_choices(results);
-        if ((rows == RowClass::some || rows == RowClass::many) && all_matrices)
-            return {choice("tile_rows", 0, {128, 64}), choice("tile_tokens", 0, {128, 64}),
-                    choice("shares", 0, {1, 2, 4, 8})};
-        return {};
+        if ((rows != RowClass::some && rows != RowClass::many) || !all_matrices) return {};
+        Choices tiles = {choice("tile_rows", 0, {128, 64}), choice("tile_tokens", 0, {128, 64}),
+                         choice("shares", 0, {1, 2, 4, 8})};
+        if (all_bytes) tiles.push_back(int8_choice());
+        return tiles;
     }
 
     Precision precision(uint64_t rows) const override {
         Precision all;
         for (const Tensor& tensor : tensors_)
-            all = loosest(all, precision_of(path_of(*tensor.format, tensor.shape.cols, rows, report()),
-                                            *tensor.format));
+            all = loosest(all, precision_of(path_in(tensor, rows), *tensor.format));
         return all;
     }
 
@@ -384,8 +395,7 @@ public:
     Status launch(Launcher& launcher, const View& view) const override {
         const uint32_t rows = view.rows_of(x_);
         std::vector<Path> paths;
-        for (const Tensor& tensor : tensors_)
-            paths.push_back(path_of(*tensor.format, tensor.shape.cols, rows, report()));
+        for (const Tensor& tensor : tensors_) paths.push_back(path_in(tensor, rows));
         Activations x(x_, norm_);
         RL_TRY(x.prepare(launcher, view, paths));
         if (paired(rows, paths)) return launch_pair(launcher, view, x);
@@ -423,11 +433,12 @@ private:
                         std::span<const Part> parts, Path path, uint32_t rows) const {
         const std::string module = module_of(view, parts[0].w);
         const RowClass size = row_class_of(rows);
-        if (path == Path::matrices)
+        if (path == Path::matrices || path == Path::int8_matrices)
             return launch_matrices(
                 launcher, view,
                 {parts, false, Act::silu, accumulate_, view.scratch_at(Activations::scratch(view.plan, x_)),
-                 chosen(size, "tile_rows", 0), chosen(size, "tile_tokens", 0), chosen(size, "shares", 0)},
+                 chosen(size, "tile_rows", 0), chosen(size, "tile_tokens", 0), chosen(size, "shares", 0),
+                 path == Path::int8_matrices},
                 x, rows);
         if (path == Path::few)
             return launch_few(launcher, view, {parts, false, Act::silu, accumulate_}, x, rows);
@@ -455,7 +466,11 @@ public:
     Choices choices(RowClass rows) const override {
         const Path one = path(1);
         const bool own = one == Path::dot_own || one == Path::floats_own;
-        return rows == RowClass::one && own ? own_choices(tensor_.shape.rows) : Choices();
+        if (rows == RowClass::one && own) return own_choices(tensor_.shape.rows);
+        if ((rows == RowClass::some || rows == RowClass::many) && has_byte_kernels(*tensor_.format) &&
+            path_of(*tensor_.format, tensor_.shape.cols, kMostFew + 1, report()) == Path::matrices)
+            return {int8_choice()};
+        return {};
     }
 
     Precision precision(uint64_t rows) const override { return precision_of(path(rows), *tensor_.format); }
@@ -485,8 +500,10 @@ public:
         const std::array<Part, 2> parts = {{{op_.gate, {}, op_.y}, {op_.up, {}, op_.y}}};
         if (way == Path::floats || way == Path::tiles) return launch_apart(launcher, view, x, parts, way);
         float* apart = view.scratch_at(Activations::scratch(view.plan, op_.x));
-        if (way == Path::matrices)
-            return launch_matrices(launcher, view, {parts, true, op_.act, false, apart}, x, rows);
+        if (way == Path::matrices || way == Path::int8_matrices)
+            return launch_matrices(launcher, view,
+                                   {parts, true, op_.act, false, apart, 0, 0, 0, way == Path::int8_matrices},
+                                   x, rows);
         if (way == Path::few) return launch_few(launcher, view, {parts, true, op_.act}, x, rows);
         args::DotArgs args = dot_args(view, parts, x, way, false);
         args.rows = args.parts[0].rows;
@@ -495,7 +512,7 @@ public:
     }
 
 private:
-    Path path(uint64_t rows) const { return path_of(*tensor_.format, tensor_.shape.cols, rows, report()); }
+    Path path(uint64_t rows) const { return path_in(tensor_, rows); }
 
     Status launch_apart(Launcher& launcher, const View& view, const Activations& x,
                         std::span<const Part> parts, Path way) const {

@@ -80,6 +80,12 @@ std::string cache_kernel(std::string_view stem, const View& view, Cache cache);
 
 // `rows` of x; `cols` of the weight.
 Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceReport& report);
+// True for formats that kernels/byte_tile.h multiplies: those whose scales are of 32 elements.
+bool has_byte_kernels(const Format& format);
+// The path of rows that go by tiles of halfs, if a kernel's choice "int8" is to compute in int8.
+inline Path in_bytes(Path path, bool int8) {
+    return int8 && path == Path::matrices ? Path::int8_matrices : path;
+}
 // Up to this many rows a device's products go by those kernels. Predicted for an MI300X from its machine code
 // (tools/amd/amd-speed widths): of few.h's blocks each multiprocessor has one at most, four waves whose loads
 // of more tokens wait for each other, where tiles have their columns shared out to blocks.
@@ -109,7 +115,7 @@ public:
     const float* raw() const { return raw_; }        // for dot_own, which norms by itself
     const float* floats() const { return floats_; }  // normed
     const void* prepared() const { return prepared_; }
-    const float* row_scales() const { return row_scales_; }  // matrices: per row
+    const float* row_scales() const { return row_scales_; }  // matrices: per row, in int8 also per unit
     // Rows of halfs that the launch before left; row_scales() is null then.
     const args::TakenHalfs& taken() const { return taken_; }
     const Norm& norm() const { return norm_; }
