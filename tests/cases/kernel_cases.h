@@ -243,6 +243,8 @@ inline void add_byte_kernels(std::vector<OpCase>& all, const Format& format) {
     cases.push_back(activations_case(format, true, 130, 140, block));
     cases.push_back(gated_case(format, Act::silu, true, 66, 60, 768));
     cases.push_back(group_case(format, format, 131));
+    for (const bool gated : {true, false}) cases.push_back(long_expert_case(format, 120, block, gated));
+    cases.push_back(long_sum_case(format, 90, block));
     for (const float huge : {0.0f, 1e6f, 1e25f}) cases.push_back(uneven_blocks_case(format, 66, huge));
     cases.push_back(linear_case(format, 66, 70, block, {}));
     cases.back().levels = true;

@@ -357,7 +357,8 @@ TEST_CASE("many rows go to matrix units in int8 by choice, with formats whose sc
     for (const auto& [format, offered] :
          {std::pair{"Q4_K", true}, {"Q8_0", true}, {"Q6_K", false}, {"F16", false}})
         for (const OpCase& c : {linear_case(*find_format(format), 130, 40, 512, {true, true, false}),
-                                gated_case(*find_format(format), Act::silu, true, 130, 40, 512)}) {
+                                gated_case(*find_format(format), Act::silu, true, 130, 40, 512),
+                                long_expert_case(*find_format(format), 130, 512, false)}) {
             CAPTURE(c.name);
             const auto precision = [&] {
                 Fixture fixture(7, c.rows);

@@ -455,7 +455,7 @@ struct ExpertTileArgs {
     Matrix w;
     Matrix up;  // gated kernels only
     Groups groups;
-    const uint16_t* halves;  // (tokens, cols), or (places, cols)
+    const uint16_t* halves;  // (tokens, cols), or (places, cols); also int8, as in TileArgs
     const float* row_scales;
     float* y;              // (places, rows)
     const float* bias;     // (experts, rows); null: none

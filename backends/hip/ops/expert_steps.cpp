@@ -172,7 +172,15 @@ Status launch_chosen(Launcher& launcher, const std::string& module, const std::s
     return launcher.launch(module, kernel, grid, args);
 }
 
-class ExpertLinearKernel : public HipKernel {
+class ChosenExpertsKernel : public HipKernel {
+protected:
+    GroupedExperts::Chosen grouped_chosen(uint64_t rows) const {
+        const RowClass size = row_class_of(rows);
+        return {chosen(size, "spread", GroupedExperts::kSpread), chosen(size, "int8", 0) != 0};
+    }
+};
+
+class ExpertLinearKernel : public ChosenExpertsKernel {
 public:
     ExpertLinearKernel(const ExpertLinear& op, const Plan& plan, const Device& device)
         : op_(op), grouped_(plan.weight(op.w).tensor, op.used, op.per_expert), report_(device.report()) {
@@ -195,7 +203,9 @@ public:
     bool takes_int8() const override { return sums_one(); }
     bool leaves_int8() const override { return sums_one(); }
 
-    Precision precision(uint64_t rows) const override { return grouped_.precision(rows, activations_ > 0); }
+    Precision precision(uint64_t rows) const override {
+        return grouped_.precision(rows, activations_ > 0, grouped_chosen(rows).int8);
+    }
 
     uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, bool(op_.scales)); }
 
@@ -238,10 +248,10 @@ private:
     }
 
     Status launch_grouped(Launcher& launcher, const View& view, const args::ExpertArgs& args) const {
-        const uint32_t spread = chosen(row_class_of(view.rows), "spread", GroupedExperts::kSpread);
-        if (!args.scales) return grouped_.launch(launcher, view, args, args.y, spread);
+        const GroupedExperts::Chosen how = grouped_chosen(view.rows);
+        if (!args.scales) return grouped_.launch(launcher, view, args, args.y, how);
         float* results = grouped_.results(view);
-        RL_TRY(grouped_.launch(launcher, view, args, results, spread));
+        RL_TRY(grouped_.launch(launcher, view, args, results, how));
         const args::GatherArgs gather = {view.step, results, args.scales, args.y, args.rows, op_.used};
         return launcher.launch("vector", "gather_places",
                                striding(blocks_for(uint64_t(args.rows) * view.rows, kThreads)), gather);
@@ -254,7 +264,7 @@ private:
     uint64_t rows_ = 0;
 };
 
-class ExpertGatedKernel : public HipKernel {
+class ExpertGatedKernel : public ChosenExpertsKernel {
 public:
     ExpertGatedKernel(const ExpertGated& op, const Plan& plan, const Device& device)
         : op_(op), grouped_(plan.weight(op.gate).tensor, op.used, false), report_(device.report()) {
@@ -273,7 +283,9 @@ public:
     bool takes_int8() const override { return by_row(); }
     bool leaves_int8() const override { return by_row(); }
 
-    Precision precision(uint64_t rows) const override { return grouped_.precision(rows, activations_ > 0); }
+    Precision precision(uint64_t rows) const override {
+        return grouped_.precision(rows, activations_ > 0, grouped_chosen(rows).int8);
+    }
 
     uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, false); }
 
@@ -281,8 +293,7 @@ public:
         if (view.rows == 1 && by_row()) return launch_row(launcher, view, op_.x, {}, {}, 0);
         const args::ExpertArgs args = args_of(view, op_.x);
         if (grouped_.takes(view.rows))
-            return grouped_.launch(launcher, view, args, args.y,
-                                   chosen(row_class_of(view.rows), "spread", GroupedExperts::kSpread));
+            return grouped_.launch(launcher, view, args, args.y, grouped_chosen(view.rows));
         const std::string module = view.weights[op_.gate].layout->name;
         return launch_experts(launcher, view, module,
                               (activations_ ? "expert_gated_dot_" : "expert_gated_") + module, args, op_.used,
@@ -380,7 +391,13 @@ public:
 
     // Of one row: those of its parts, and whether it is computed whole.
     Choices choices(RowClass rows) const override {
-        if (rows != RowClass::one) return gated_.choices(rows);
+        if (rows != RowClass::one) {
+            Choices all = gated_.choices(rows);
+            for (Choice& one : linear_.choices(rows))
+                if (std::ranges::find(all, one.name, &Choice::name) == all.end())
+                    all.push_back(std::move(one));
+            return all;
+        }
         Choices all = gated_.named_choices(rows, "gated_", bool(op_.shared));
         for (Choice& one : linear_.named_choices(rows, "sum_")) all.push_back(std::move(one));
         all.push_back(choice("fused", 1, {0}));

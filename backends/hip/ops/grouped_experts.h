@@ -19,16 +19,16 @@ public:
     bool takes(uint64_t rows) const {
         return possible_ && gpu::sorts_experts(rows, used_, tensor_.shape.count, gpu::kHipPlaces);
     }
-    // The groups, x as halfs, and results per place where `weighted`.
+    // The groups, x as halfs or in int8, and results per place where `weighted`.
     uint64_t scratch(const Plan& plan, bool weighted) const {
         if (!possible_) return 0;
         const Parts at = parts(plan.max_rows);
         return at.results + (weighted ? places(plan.max_rows) * tensor_.shape.rows * 4 : 0);
     }
     // `dots`: what it does not take is multiplied in int8.
-    Precision precision(uint64_t rows, bool dots) const {
+    Precision precision(uint64_t rows, bool dots, bool int8) const {
         const Path path = takes(rows) ? Path::matrices : dots ? Path::dot_own : Path::floats;
-        return precision_of(path, *tensor_.format);
+        return precision_of(in_bytes(path, int8), *tensor_.format);
     }
     // Where weighted results per place go.
     float* results(const View& view) const { return view.scratch_at(parts(view.rows).results); }
@@ -38,12 +38,19 @@ public:
     static constexpr uint32_t kSpread = 4;
     Choices choices(RowClass rows) const {
         if (!possible_ || (rows != RowClass::some && rows != RowClass::many)) return {};
-        return {choice("spread", kSpread, {1, 2})};
+        Choices all = {choice("spread", kSpread, {1, 2})};
+        if (has_byte_kernels(*tensor_.format)) all.push_back(choice("int8", 0, {1}));
+        return all;
     }
+    // The values of these choices.
+    struct Chosen {
+        uint32_t spread;
+        bool int8;
+    };
 
     // y: (places, rows of one expert).
     Status launch(Launcher& launcher, const View& view, const args::ExpertArgs& op, float* y,
-                  uint32_t spread) const;
+                  Chosen how) const;
 
 private:
     struct Parts {
@@ -64,8 +71,7 @@ private:
     }
 
     // Over ranges of rows, so that no launch takes long.
-    Status launch_slices(Launcher& launcher, const View& view, args::ExpertTileArgs args,
-                         uint32_t spread) const;
+    Status launch_slices(Launcher& launcher, const View& view, args::ExpertTileArgs args, Chosen how) const;
 
     Tensor tensor_;
     uint32_t used_;
