@@ -1,5 +1,6 @@
-// The choices of a kernel: numbers that change its speed, and not its results' precision. A variant is a set
-// of values for them. A measurement on a device (measure/tune.h) finds the best one there.
+// The choices of a kernel: numbers that change its speed, and rarely its results' precision, which
+// Kernel::precision() follows. A variant is a set of values for them. A measurement on a device
+// (measure/tune.h) finds the best one there.
 #pragma once
 
 #include <cstdint>
