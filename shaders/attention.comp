@@ -112,7 +112,7 @@ void weigh_tile() {
 void main() {
     const uint tid = gl_LocalInvocationID.x, kv_head = gl_WorkGroupID.z, first_query = own_query(0u);
     if (query_row(first_query) >= end_row()) return;
-#ifdef CACHE_Q8_0
+#ifdef CACHE_COUNTED
     cache_tokens = args.kv_heads * args.capacity;
 #endif
     const uint last_row = min(query_row(first_query + QUERIES - 1u), end_row() - 1u);

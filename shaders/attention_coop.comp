@@ -134,7 +134,7 @@ void main() {
         first_position = step_word(step_places + 2u * first_row) - first_row;
     }
     if (first_row + first_query / group >= end_row) return;
-#ifdef CACHE_Q8_0
+#ifdef CACHE_COUNTED
     cache_tokens = args.kv_heads * args.capacity;
 #endif
     const uint last_row = min(first_row + (first_query + QUERIES - 1u) / group, end_row - 1u);

@@ -185,7 +185,7 @@ bool sees_key(uint query, uint key) { return sees(query, key); }
 void main() {
     const uint tid = gl_LocalInvocationID.x;
     if (query_row(own_query(0u)) >= end_row()) return;
-#ifdef CACHE_Q8_0
+#ifdef CACHE_COUNTED
     cache_tokens = args.kv_heads * args.capacity;
 #endif
     const uint last_row = min(query_row(own_query(QUERIES - 1u)), end_row() - 1u);

@@ -71,7 +71,7 @@ void attend(uint row, uint head) {
 }
 
 void main() {
-#ifdef CACHE_Q8_0
+#ifdef CACHE_COUNTED
     cache_tokens = args.kv_heads * args.capacity;
 #endif
     const uint end = min(args.end_row, step_rows) * args.heads;

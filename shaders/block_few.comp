@@ -60,7 +60,7 @@ void main() {
     const uint tid = gl_LocalInvocationID.x;
     row = query_row(own_query(0u));
     if (row >= step_rows) return;
-#ifdef CACHE_Q8_0
+#ifdef CACHE_COUNTED
     cache_tokens = args.kv_heads * args.capacity;
 #endif
     const uint end = (STEP_KIND == RL_STEP_ALONE ? step_position + row : step_word(step_places + 2u * row)) + 1u;

@@ -1,4 +1,4 @@
-// for each cache
+// for each cache of latents
 // y[t][b] = the sum over heads of weights[h] * max(q[h] . key of block b, 0), of the complete blocks that t sees, 0 for others.
 // The key lies in the row of the block's last token. A work-group per row and tile of blocks; a quarter of its invocations has
 // each an own share of the heads, and each invocation two keys. Elements come a stretch at a time through shared memory.
@@ -95,7 +95,7 @@ void score_keys(uint row, uint first, uint complete) {
 }
 
 void main() {
-#ifdef CACHE_Q8_0
+#ifdef CACHE_COUNTED
     cache_tokens = args.capacity;
 #endif
     const uint tiles = (args.blocks + KEYS - 1u) / KEYS, end = min(args.end_row, step_rows) * tiles;

@@ -1,4 +1,4 @@
-// for each cache
+// for each cache of latents
 // Causal attention of all heads on the same rows of latents, which are keys and values: those of the last tokens, and entries
 // of blocks. A work-group takes QUERIES heads of a row and one of up to `splits` shares of what the row sees: x over splits,
 // y over groups of heads. See latent_tiles.glsl; a key's number there counts tokens first, then entries.
@@ -69,7 +69,7 @@ bool sees_key(uint query, uint key) { return query_row(query) == row; }
 void main() {
     row = query_row(own_query(0u));
     if (row >= step_rows) return;
-#ifdef CACHE_Q8_0
+#ifdef CACHE_COUNTED
     cache_tokens = args.capacity;
 #endif
     const uint end = (STEP_KIND == RL_STEP_ALONE ? step_position + row : step_word(step_places + 2u * row)) + 1u;

@@ -18,7 +18,7 @@ float new_value(uint i) { return v[source + i]; }
 #include "cache.glsl"
 
 void main() {
-#ifdef CACHE_Q8_0
+#ifdef CACHE_COUNTED
     cache_tokens = args.kv_heads * args.capacity;
 #endif
     for (uint n = gl_WorkGroupID.x; n < step_rows * args.kv_heads; n += gl_NumWorkGroups.x) {

@@ -1,4 +1,4 @@
-// for each cache
+// for each cache of latents
 // Causal attention of all heads on the same rows of latents: a key is a whole row, its value the first RANK elements of
 // it. A work-group takes QUERIES queries (row, head) and one of up to `splits` shares of the keys: x over splits, y over
 // groups of queries. See latent_tiles.glsl; more than one split of a group are brought together by latent_merge.comp.
@@ -44,7 +44,7 @@ void begin_tile(uint first, uint end) {}
 
 void main() {
     if (query_row(own_query(0u)) >= end_row()) return;
-#ifdef CACHE_Q8_0
+#ifdef CACHE_COUNTED
     cache_tokens = args.capacity;
 #endif
     begin_keys(query_row(own_query(0u)), 0u);

@@ -1,4 +1,4 @@
-// for each cache, with cooperative matrices
+// for each cache of latents, with cooperative matrices
 // As latent_attention.comp, on matrix units. All subgroups go over the same tiles of keys, which lie in shared memory once,
 // as keys and as values. For scores a subgroup multiplies TM queries with TN keys over one of PARTS parts of the width; then
 // each turns the scores of some queries into weights, under their running maximum, and adds its own part of the rank of the
@@ -209,7 +209,7 @@ void put_matrix(uint first, uint first_query, uint tile, uint used) {
 void main() {
     const uint row = query_row(own_query(0u));
     if (row >= step_rows) return;
-#ifdef CACHE_Q8_0
+#ifdef CACHE_COUNTED
     cache_tokens = args.capacity;
 #endif
     begin_keys(row, 0u);

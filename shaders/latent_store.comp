@@ -1,4 +1,4 @@
-// for each cache
+// for each cache of latents
 // cache[row of the token] = latent, then key; of a block its last token's alone. A work-group per row.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
@@ -20,7 +20,7 @@ float new_key(uint i) {
 #include "cache.glsl"
 
 void main() {
-#ifdef CACHE_Q8_0
+#ifdef CACHE_COUNTED
     cache_tokens = args.capacity;
 #endif
     for (source = gl_WorkGroupID.x; source < step_rows; source += gl_NumWorkGroups.x) {

@@ -58,7 +58,7 @@ void main() {
     const uint all = args.heads + args.kv_heads;
     own = gl_SubgroupID / TOGETHER;
     const uint lane = gl_SubgroupID % TOGETHER * SUBGROUP + gl_SubgroupInvocationID;
-#ifdef CACHE_Q8_0
+#ifdef CACHE_COUNTED
     cache_tokens = args.kv_heads * args.capacity;
 #endif
     for (uint first = gl_WorkGroupID.x * HEADS; first < step_rows * all; first += gl_NumWorkGroups.x * HEADS) {

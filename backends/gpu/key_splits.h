@@ -64,9 +64,12 @@ inline uint64_t most_keys(const BlockAttention& op, const Plan& plan) {
 }
 
 // Matrix units multiply halfs: queries, softmax weights, and what the cache has.
-inline Precision attention_of_halfs(CacheType cache) {
-    const Rounding cached = cache == CacheType::f16 ? Rounding{} : kToHalf;
-    return {.weights = to_half(0), .activations = to_half(4), .keys = cached, .values = cached};
+inline Precision attention_of_halfs(CacheTypes cache) {
+    const auto cached = [](CacheType type) { return type == CacheType::f16 ? Rounding{} : kToHalf; };
+    return {.weights = to_half(0),
+            .activations = to_half(4),
+            .keys = cached(cache.keys),
+            .values = cached(cache.values)};
 }
 
 // Powers of two from `most` down to `least`.

@@ -2,9 +2,11 @@
 #include "backends/hip/ops/peak.h"
 #include "backends/hip/runtime/executable.h"
 #include "backends/hip/runtime/objects.h"
+#include "backends/shared/cache_rows.h"
 #include "base/hash.h"
 #include "plan/alike_rows.h"
 #include "plan/backend_parts.h"
+#include "plan/passes/cut.h"
 #include "plan/rank_link.h"
 #include "plan/row_costs.h"
 
@@ -101,6 +103,8 @@ public:
     }
 
     std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) override {
+        for (const Cache cache : caches_of(op))
+            if (!plan.cache(cache).is_state() && !is_plain_cache(plan.cache(cache).types)) return nullptr;
         for (const auto make :
              {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel,
               make_recurrent_kernel, make_latent_kernel, make_stream_kernel, make_block_kernel})

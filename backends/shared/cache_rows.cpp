@@ -10,17 +10,18 @@ uint64_t cache_staging_bytes(std::span<const CacheInfo> caches) {
 }
 
 static std::vector<CacheRun> cache_runs(const CacheInfo& cache, uint64_t first, uint64_t count) {
-    const std::array<uint64_t, 4> planes = cache.planes();
+    const std::array<uint64_t, 6> planes = cache.planes();
     const uint64_t all_rows = cache.kv_heads * cache.capacity;
     std::vector<CacheRun> runs;
     uint64_t plain = 0;
     for (uint32_t head = 0; head < cache.kv_heads; ++head)
         for (size_t p = 0; p < planes.size(); ++p) {
             if (planes[p] == 0) continue;
-            // Scales stand behind all elements of their buffer.
-            const uint64_t plane = p % 2 == 0 ? 0 : all_rows * planes[p - 1];
+            // Planes of a buffer stand one behind the other.
+            uint64_t plane = 0;
+            for (size_t q = p / 3 * 3; q < p; ++q) plane += all_rows * planes[q];
             const uint64_t row = head * cache.capacity + first;
-            runs.push_back({p >= 2, plane + row * planes[p], plain, 0, count * planes[p]});
+            runs.push_back({p >= 3, plane + row * planes[p], plain, 0, count * planes[p]});
             plain += count * planes[p];
         }
     return runs;

@@ -1,7 +1,7 @@
 // How backends with device memory lay caches out, and how rows of them are copied: a buffer of keys and one
-// of values, each (kv heads, capacity, head size) in the cache's type; q8_0 keeps its scales, (kv heads,
-// capacity, head size / 32), behind all codes. States are what there is in the first buffer; the other is
-// empty.
+// of values, each (kv heads, capacity, head size) in its type. Quantized types keep high bits and scales, (kv
+// heads, capacity, head size / 32) of each, behind all codes. States are what there is in the first buffer;
+// the other is empty.
 #pragma once
 
 #include "base/result.h"
@@ -14,9 +14,14 @@ namespace redline {
 
 // Bytes of the buffer of keys, and of that of values.
 inline std::array<uint64_t, 2> cache_side_bytes(const CacheInfo& cache) {
-    const std::array<uint64_t, 4> planes = cache.planes();
+    const std::array<uint64_t, 6> planes = cache.planes();
     const uint64_t rows = cache.capacity * cache.kv_heads;
-    return {rows * (planes[0] + planes[1]), rows * (planes[2] + planes[3])};
+    return {rows * (planes[0] + planes[1] + planes[2]), rows * (planes[3] + planes[4] + planes[5])};
+}
+
+// Types that all kernels on caches have, alike for keys and values.
+inline bool is_plain_cache(CacheTypes types) {
+    return types.are(CacheType::f16) || types.are(CacheType::q8_0) || types.are(CacheType::f32);
 }
 
 // What CacheStore's functions may be asked for.

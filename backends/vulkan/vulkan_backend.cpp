@@ -4,8 +4,10 @@
 #include "backends/vulkan/runtime/fragments.h"
 #include "backends/vulkan/runtime/read_bandwidth.h"
 
+#include "backends/shared/cache_rows.h"
 #include "base/hash.h"
 #include "memory/budget.h"
+#include "plan/passes/cut.h"
 #include "shader_table.h"
 
 #include <algorithm>
@@ -110,6 +112,8 @@ uint64_t VulkanBackend::kernels_hash() const {
 }
 
 std::unique_ptr<Kernel> VulkanBackend::make_kernel(const Op& op, const Plan& plan) {
+    for (const Cache cache : caches_of(op))
+        if (plan.cache(cache).rank > 0 && !is_plain_cache(plan.cache(cache).types)) return nullptr;
     for (const auto make :
          {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel,
           make_recurrent_kernel, make_latent_kernel, make_stream_kernel, make_block_kernel})

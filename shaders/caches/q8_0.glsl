@@ -1,4 +1,5 @@
 // Codes as f32 lies, in bytes, four to a word; behind all of them the scales (halfs) of 32 elements each.
+#define CACHE_COUNTED
 layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys { uint d[]; } keys;
 layout(set = 0, binding = VALUES_BINDING, std430) buffer Values { uint d[]; } values;
 layout(set = 0, binding = KEYS_BINDING, std430) buffer KeyScales { uint16_t d[]; } key_scales;

@@ -43,6 +43,7 @@ Status check_ranges(const redline_model_options& given) {
     RL_TRY(check_range("cpu_experts", given.cpu_experts, REDLINE_AS_NEEDED, kMostLayers));
     RL_TRY(check_range("main_gpu", given.main_gpu, -1, 63));
     RL_TRY(check_range("kernel_check", given.kernel_check, -1, 1));
+    RL_TRY(check_range("cache_rotation", given.cache_rotation, -1, 0));
     RL_TRY(check_range("stream", given.stream, -1, 1));
     return check_range("tune", given.tune, -1, 1);
 }
@@ -56,6 +57,15 @@ Result<T> parsed(const char* member, Result<T> result) {
 
 std::string text_of(const char* text) {
     return text ? text : "";
+}
+
+Status take_cache(const redline_model_options& given, CacheTypes& types) {
+    if (given.cache_type) types = RL_TRY(parsed("cache_type", parse_cache_type(given.cache_type)));
+    if (given.cache_type_k) types.keys = RL_TRY(parsed("cache_type_k", parse_cache_type(given.cache_type_k)));
+    if (given.cache_type_v)
+        types.values = RL_TRY(parsed("cache_type_v", parse_cache_type(given.cache_type_v)));
+    types.rotate = given.cache_rotation >= 0;
+    return {};
 }
 
 Result<HostOptions> host_options(const std::string& path, const redline_model_options& given, Notes& notes) {
@@ -73,7 +83,7 @@ Result<HostOptions> host_options(const std::string& path, const redline_model_op
             return error("device {}", taken.error().message);
     if (given.split_mode)
         options.split_mode = RL_TRY(parsed("split_mode", parse_split_mode(given.split_mode)));
-    if (given.cache_type) options.cache = RL_TRY(parsed("cache_type", parse_cache_type(given.cache_type)));
+    RL_TRY(take_cache(given, options.cache));
     options.gpu_layers = given.gpu_layers;
     if (given.cpu_experts != -1) options.cpu_experts = given.cpu_experts;
     if (given.tensors) options.tensors = RL_TRY(parsed("tensors", parse_tensor_places(given.tensors)));

@@ -85,7 +85,9 @@ typedef struct redline_model_options {
      * that a model of 1 GiB or more is loaded on a device its rates are measured, which takes some seconds.
      * NULL: nowhere, and nothing is measured for it. */
     const char* cache_folder;
-    const char* cache_type; /* of keys and values: "f16", "q8_0" or "f32"; NULL: f16 */
+    /* Of keys and values: "f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0" or "iq4_nl"; NULL:
+     * f16. For types that differ see cache_type_k. */
+    const char* cache_type;
     /* Most tokens of a session, or REDLINE_LARGEST. 0: 4096, or fewer if the model was trained for fewer. */
     uint64_t context;
     uint32_t threads; /* of the CPU; 0: one per physical core */
@@ -130,11 +132,18 @@ typedef struct redline_model_options {
      * of every layer; "auto": the one of these that should be faster; "none": one has it. NULL: as "auto"
      * over those that `device` names. */
     const char* split_mode;
+
+    /* The types of cached keys and of cached values, in place of cache_type. NULL: as that says */
+    const char* cache_type_k;
+    const char* cache_type_v;
+    /* Whether keys and values of 4 or 5 bits are rotated before they are cached, where heads are a multiple
+     * of 64: they lose less. 0: yes; -1: no. */
+    int32_t cache_rotation;
 } redline_model_options;
 #define REDLINE_MODEL_OPTIONS                                                                               \
     {                                                                                                       \
         sizeof(redline_model_options), NULL, NULL, NULL, 0, 0, 0, 0, -1, -1, NULL, 0, 0, -1, 0, NULL, NULL, \
-            NULL, NULL                                                                                      \
+            NULL, NULL, NULL, NULL, 0                                                                       \
     }
 
 /* A GGUF file, of a split one the first part. NULL: an error. */

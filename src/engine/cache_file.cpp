@@ -26,7 +26,7 @@ static_assert(sizeof(FileHeader) == 40);
 struct FileCache {
     uint32_t kv_heads = 0;
     uint32_t head_dim = 0;
-    uint32_t type = 0;
+    uint32_t type = 0;   // see type_number()
     uint32_t piece = 0;  // rows
     uint64_t window = 0;
     uint64_t first = 0;  // the first token whose row is there; for states, the last token
@@ -86,6 +86,22 @@ std::vector<Stretch> stretches(const CacheInfo& cache, std::span<const uint32_t>
         out.push_back({at, cache.row_of((first + at) * cache.ratio, pages), std::min(count - at, left)});
     }
     return out;
+}
+
+// The keys' type in the lowest byte, and how the values' number differs from it in the next: files from
+// before they could differ have 0 there. Above them, whether keys and whether values are rotated.
+uint32_t type_number(const CacheInfo& cache) {
+    const auto keys = uint32_t(cache.types.keys), values = uint32_t(cache.types.values);
+    return keys | (keys ^ values) << 8 | uint32_t(cache.key_rotation() > 0) << 16 |
+           uint32_t(cache.value_rotation() > 0) << 17;
+}
+
+// "q4_0/f16 with rotated keys", as far as this version knows the types.
+std::string type_text(uint32_t number) {
+    const uint32_t keys = number & 255, values = keys ^ (number >> 8 & 255), rotations = number >> 16;
+    if (std::max(keys, values) >= std::size(kCacheTypes) || rotations > 3) return "newer";
+    constexpr std::string_view kRotations[] = {"", " with rotated keys", " with rotated values", " rotated"};
+    return cache_types_name({CacheType(keys), CacheType(values)}) + std::string(kRotations[rotations]);
 }
 
 // Maps planes of `rows` rows from their places among planes of `count` rows, the first being row `at`, to
@@ -185,12 +201,12 @@ private:
 void CacheFile::describe(Part& part) const {
     for (const CacheInfo& cache : part.infos) {
         if (cache.is_state()) {
-            part.caches.push_back({cache.kv_heads, cache.head_dim, uint32_t(cache.type), 1, cache.window,
+            part.caches.push_back({cache.kv_heads, cache.head_dim, type_number(cache), 1, cache.window,
                                    part.tokens > 0 ? part.tokens - 1 : 0, cache.state_floats});
             continue;
         }
         const uint64_t piece = std::max<uint64_t>(1, kPieceBytes / std::max<uint64_t>(1, row_bytes(cache)));
-        part.caches.push_back({cache.kv_heads, cache.head_dim, uint32_t(cache.type), uint32_t(piece),
+        part.caches.push_back({cache.kv_heads, cache.head_dim, type_number(cache), uint32_t(piece),
                                cache.window, std::min(first_held(part, cache), part.tokens), 0});
     }
 }
@@ -339,10 +355,9 @@ Status CacheFile::check_caches(const Part& part) const {
         if (have.kv_heads != want.kv_heads || have.head_dim != want.head_dim || have.window != want.window ||
             have.state_floats != want.state_floats)
             return error("{} was saved with another model shape", path_);
-        if (have.type != uint32_t(want.type))
-            return error(
-                "{} holds a {} cache; choose that cache type to use it", path_,
-                have.type <= uint32_t(CacheType::f32) ? cache_type_name(CacheType(have.type)) : "newer");
+        if (have.type != type_number(want))
+            return error("{} holds a {} cache, not {}; choose that to use it", path_, type_text(have.type),
+                         type_text(type_number(want)));
         if (want.is_state() && have.first == (part.tokens > 0 ? part.tokens - 1 : 0) && have.piece == 1)
             continue;
         if (want.is_state() || have.piece == 0 || have.first > part.tokens ||

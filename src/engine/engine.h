@@ -14,7 +14,7 @@ struct EngineOptions {
     uint64_t context = 4096;  // most tokens of a sequence
     uint32_t batch = 512;     // tokens per step when many are fed
     uint32_t outputs = 1;     // rows of logits that one step can return, at least one per sequence
-    CacheType cache = CacheType::f16;
+    CacheTypes cache = {};
     Record record = Record::replay;
     bool fuse = true;
     // A step of one row takes the kernels of several, so that GPUs, too, compute the rows of a sequence as

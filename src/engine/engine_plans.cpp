@@ -62,10 +62,20 @@ HeadsBeside heads_beside(const Model& model, const EngineOptions& options) {
 namespace {
 
 Status check_caches(std::span<const CacheInfo> caches, const Model& model) {
-    for (const CacheInfo& cache : caches)
-        if (!cache.is_state() && cache.type == CacheType::q8_0 && cache.head_dim % 32 != 0)
-            return error("{}: heads of {} cannot be cached as q8_0, which needs a multiple of 32; use f16",
-                         model.gguf().path(), cache.head_dim);
+    for (const CacheInfo& cache : caches) {
+        if (cache.is_state()) continue;
+        const CacheTypes types = cache.types;
+        for (const CacheType type : {types.keys, types.values})
+            if (cache_code(type).is_quantized() && cache.head_dim % kCacheBlock != 0)
+                return error(
+                    "{}: heads of {} cannot be cached as {}, which needs a multiple of {}; use f16 or bf16",
+                    model.gguf().path(), cache.head_dim, cache_type_name(type), kCacheBlock);
+        if (cache.rank > 0 && !types.are(types.keys))
+            return error(
+                "{}: its values are parts of its keys, so that the cache has one type and not {} and {}; "
+                "use one for both",
+                model.gguf().path(), cache_type_name(types.keys), cache_type_name(types.values));
+    }
     return {};
 }
 

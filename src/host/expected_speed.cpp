@@ -99,7 +99,7 @@ static std::string pace_key(const Backend& backend, const Format& format,
 }
 
 // The plan of a token whose ops all run on this device.
-static Result<Plan> lowered_plan(Backend& backend, const Model& model, CacheType cache) {
+static Result<Plan> lowered_plan(Backend& backend, const Model& model, CacheTypes cache) {
     constexpr uint64_t kContext = 4096;
     const CacheSizing sizing{kContext, 1, cache};
     const Placement whole{&backend, 0, RL_TRY(model.plan(1, 1, sizing)).steps.size()};
@@ -125,7 +125,7 @@ static void keep_ops(const Backend& backend, const std::string& folder,
 }
 
 // DecodePace::op_seconds: what is kept, if `folder` has it, or else, or `anew`, what is measured.
-static std::map<std::string, double> find_history(Backend& backend, const Model& model, CacheType cache,
+static std::map<std::string, double> find_history(Backend& backend, const Model& model, CacheTypes cache,
                                                   const DecodePace& pace, const std::string& folder,
                                                   bool anew) {
     const Result<Plan> plan = lowered_plan(backend, model, cache);
@@ -142,7 +142,7 @@ static std::map<std::string, double> find_history(Backend& backend, const Model&
     return all;
 }
 
-double find_first(Backend& device, const Model& model, CacheType cache, const DecodePace& pace,
+double find_first(Backend& device, const Model& model, CacheTypes cache, const DecodePace& pace,
                   const std::string& folder, bool anew) {
     const Result<Plan> plan = lowered_plan(device, model, cache);
     if (!plan) return 0.0;
@@ -186,7 +186,7 @@ static DecodePace find_products_pace(Backend& backend, const Model& model, const
     return pace;
 }
 
-static DecodePace find_pace(Backend& backend, const Model& model, CacheType cache, const std::string& folder,
+static DecodePace find_pace(Backend& backend, const Model& model, CacheTypes cache, const std::string& folder,
                             bool anew, Notes& notes) {
     DecodePace pace = find_products_pace(backend, model, folder, anew, notes);
     if (pace.bytes_per_second > 0.0)
@@ -194,12 +194,12 @@ static DecodePace find_pace(Backend& backend, const Model& model, CacheType cach
     return pace;
 }
 
-DecodePace measured_pace(Backend& backend, const Model& model, CacheType cache,
+DecodePace measured_pace(Backend& backend, const Model& model, CacheTypes cache,
                          const std::string& cache_folder, Notes& notes) {
     return find_pace(backend, model, cache, cache_folder, true, notes);
 }
 
-DecodePace known_pace(Backend& backend, const Model& model, CacheType cache, const std::string& cache_folder,
+DecodePace known_pace(Backend& backend, const Model& model, CacheTypes cache, const std::string& cache_folder,
                       Notes& notes) {
     return cache_folder.empty() ? DecodePace{} : find_pace(backend, model, cache, cache_folder, false, notes);
 }

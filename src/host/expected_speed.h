@@ -25,13 +25,13 @@ std::string explain_rate(const DeviceInfo& device, double bytes_per_second);
 
 // The times of this build's kernels in steps of one token, for the format of most of a model's weights and
 // for its layers of experts: measured now, or as the file of the cache folder has them.
-DecodePace measured_pace(Backend& backend, const Model& model, CacheType cache,
+DecodePace measured_pace(Backend& backend, const Model& model, CacheTypes cache,
                          const std::string& cache_folder, Notes& notes = silent_notes());
-DecodePace known_pace(Backend& backend, const Model& model, CacheType cache, const std::string& cache_folder,
+DecodePace known_pace(Backend& backend, const Model& model, CacheTypes cache, const std::string& cache_folder,
                       Notes& notes = silent_notes());
 // DecodePace::first_seconds of a device that waits for the CPU: from the file or, with `anew`, measured in
 // half a second. 0: it could not be measured.
-double find_first(Backend& device, const Model& model, CacheType cache, const DecodePace& pace,
+double find_first(Backend& device, const Model& model, CacheTypes cache, const DecodePace& pace,
                   const std::string& cache_folder, bool anew);
 // Seconds that a step takes to go on at the other of two places, see crossing_seconds(): from the file or,
 // with `anew`, measured now.

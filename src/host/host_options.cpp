@@ -12,9 +12,12 @@
 namespace redline {
 
 Result<CacheType> parse_cache_type(const std::string& name) {
-    for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
+    std::vector<std::string_view> names;
+    for (const CacheType type : kCacheTypes) {
         if (cache_type_name(type) == name) return type;
-    return error("takes f16, q8_0 or f32, not \"{}\"", name);
+        names.push_back(cache_type_name(type));
+    }
+    return error("takes one of {}, not \"{}\"", fmt::join(names, ", "), name);
 }
 
 // "Vulkan0", "ROCm1": a kind of device and a number, as llama.cpp writes them.

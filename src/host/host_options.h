@@ -43,7 +43,7 @@ struct SettingNames {
     const char* cpu_experts = "--cpu-moe";
     const char* cpu_experts_auto = "--cpu-moe auto";
     const char* tensors = "-ot";
-    const char* small_cache = "-ctk q8_0";
+    const char* small_cache = "--cache-type q8_0";
     const char* memory = "--mem-budget";
     const char* stream = "--op-offload";
     const char* cpu_level = "--cpu-level";
@@ -83,13 +83,13 @@ struct HostOptions {
     // for. Not set: the same, unless gpu_layers is set.
     std::optional<int64_t> cpu_experts = {};
     std::vector<TensorPlace> tensors = {};
-    int32_t main_gpu = -1;             // number of the GPU; -1: the best
-    std::string level;                 // highest level of the CPU's kernels; empty: the machine's
-    std::string vulkan_level;          // highest level of Vulkan's kernels; empty: what suits the device
-    CacheType cache = CacheType::f16;  // of keys and values
-    uint64_t memory = 0;               // bytes of the device to plan with; 0: what is free
-    bool beside_gpu = false;           // opens the CPU of a split model, see BackendOptions
-    bool keep_awake = true;            // the GPU of a split model, see BackendOptions
+    int32_t main_gpu = -1;     // number of the GPU; -1: the best
+    std::string level;         // highest level of the CPU's kernels; empty: the machine's
+    std::string vulkan_level;  // highest level of Vulkan's kernels; empty: what suits the device
+    CacheTypes cache = {};
+    uint64_t memory = 0;      // bytes of the device to plan with; 0: what is free
+    bool beside_gpu = false;  // opens the CPU of a split model, see BackendOptions
+    bool keep_awake = true;   // the GPU of a split model, see BackendOptions
     // Computes prompts on the device by copying the weights of the CPU's layers there. Not set:
     // where that should be faster.
     std::optional<bool> streams = {};
@@ -121,7 +121,7 @@ constexpr int64_t kMostBatch = 1 << 16;  // tokens of a step
 constexpr int64_t kMostThreads = 1024;
 constexpr size_t kMostDevices = 16;  // of a list
 
-// "f16", "q8_0" or "f32".
+// One of kCacheTypes by its name.
 Result<CacheType> parse_cache_type(const std::string& name);
 // The name of a device as users and llama.cpp write it ("Vulkan1", "none") in the form that choose_device()
 // takes.

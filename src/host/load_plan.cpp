@@ -217,7 +217,7 @@ std::string kept_text(const Split& split, uint32_t layers) {
 // The change of a setting with which a split would fit, for the error that none does.
 Result<std::string> what_would_fit(const LoadedModel& loaded, const SplitWish& wish, Yield yield,
                                    const SessionOptions& session, const SettingNames& names) {
-    const auto most = [&](CacheType cache) {
+    const auto most = [&](CacheTypes cache) {
         SessionOptions other = session;
         other.cache = cache;
         return fitting_context(*loaded.model, other, loaded.split_places(), wish, yield);
@@ -225,7 +225,7 @@ Result<std::string> what_would_fit(const LoadedModel& loaded, const SplitWish& w
     std::vector<std::string> ways;
     if (const uint64_t context = RL_TRY(most(session.cache)); context > 0)
         ways.push_back(names.with(names.context, context));
-    if (session.cache != CacheType::q8_0) {
+    if (cache_code(session.cache.keys).bits > 8 || cache_code(session.cache.values).bits > 8) {
         // Not every model's cache can be of that type.
         const Result<uint64_t> small = most(CacheType::q8_0);
         const uint64_t context = small ? small.value() : 0;
@@ -327,7 +327,7 @@ std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cach
         places.push_back(
             fmt::format("{} on {}", fmt::join(others, " and "), described("cpu", cpu->device())));
     return fmt::format("plan: {}, KV cache {} {} tokens {}{}", fmt::join(places, ", "),
-                       cache_type_name(loaded.cache), context, format_bytes(cache), more);
+                       cache_types_name(loaded.cache), context, format_bytes(cache), more);
 }
 
 std::string crossings_text(const LoadedModel& loaded, const Split& split) {

@@ -83,7 +83,7 @@ struct LoadedModel {
     std::vector<RankPlace> job_ranks;
     ModelSplit split;
     MeasuredSpeed speed;
-    CacheType cache = CacheType::f16;
+    CacheTypes cache = {};
     std::unique_ptr<Model> model;
 
     bool is_shared() const { return !others.empty(); }

@@ -19,12 +19,16 @@ std::string this_build() {
     return fmt::format("redline {} ({})", RL_VERSION, RL_COMMIT);
 }
 
+std::string cache_setting(CacheTypes types) {
+    return fmt::format("-ctk {} -ctv {}{}", cache_type_name(types.keys), cache_type_name(types.values),
+                       types.rotate ? "" : " --no-cache-rotation");
+}
+
 // The options that decide about the plan, as they are given: a line for each.
 std::string settings_of(const HostOptions& options) {
     const SettingNames& names = *options.names;
     return fmt::format("{}\n-b {}\n{}\nfuse {}\nMTP head {}\n", names.with(names.context, options.context),
-                       options.batch, fmt::format("-ctk {}", cache_type_name(options.cache)), options.fuse,
-                       int(options.head));
+                       options.batch, cache_setting(options.cache), options.fuse, int(options.head));
 }
 
 // "-c 8192 (rank 0: -c 4096)" for the first line that differs.

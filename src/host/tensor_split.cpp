@@ -237,7 +237,7 @@ std::string tensor_plan_line(const LoadedModel& loaded, const TensorSplit& split
     }
     return fmt::format("plan: each of {} layers over {}, KV cache {} {} tokens {}",
                        loaded.model->config().layers, fmt::join(places, " and "),
-                       cache_type_name(loaded.cache), context, format_bytes(cache));
+                       cache_types_name(loaded.cache), context, format_bytes(cache));
 }
 
 std::string sums_text(const TensorSplit& split) {

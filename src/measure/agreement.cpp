@@ -114,14 +114,36 @@ Result<std::vector<std::vector<float>>> check_logits_of(const Model& model, std:
     return all;
 }
 
+// The rounding of a cached element, as a share of the largest of its block.
+static double stored_rounding(CacheType type) {
+    switch (type) {
+        case CacheType::f32:
+            return 0x1p-23;
+        case CacheType::f16:
+            return 0x1p-11;
+        case CacheType::bf16:
+            return 0x1p-8;
+        case CacheType::q8_0:
+            return 1.0 / 254;
+        case CacheType::q5_1:
+        case CacheType::q5_0:
+            return 1.0 / 31;
+        case CacheType::q4_1:
+        case CacheType::q4_0:
+        case CacheType::iq4_nl:
+            return 1.0 / 15;
+    }
+    return 1.0;
+}
+
 Result<std::vector<double>> roundings(const Model& model, const SessionOptions& options) {
-    const double stored = options.cache == CacheType::f32   ? 0x1p-23
-                          : options.cache == CacheType::f16 ? 0x1p-11
-                                                            : 1.0 / 254;
     const CacheSizing sizing{options.context, options.batch, options.cache};
     const Plan plan = RL_TRY(model.plan(options.batch, options.outputs, sizing));
     const BoundPlan bound = RL_TRY(lower(plan, model.backend(), options.fuse));
-    std::vector<double> all(2 * plan.caches.size(), stored);  // for keys and values
+    std::vector<double> all;
+    for (size_t i = 0; i < plan.caches.size(); ++i)
+        for (const CacheType type : {options.cache.keys, options.cache.values})
+            all.push_back(stored_rounding(type));
     for (const auto& kernel : bound.kernels) {
         const Precision p = loosest(kernel->precision(options.batch), kernel->precision(1));
         all.push_back(0x1p-17);  // rounding of f32 sums of some hundred terms

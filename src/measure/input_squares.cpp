@@ -10,7 +10,7 @@ namespace redline {
 // A step cannot be interrupted, so that pieces have this many tokens at most.
 static constexpr uint32_t kMostPiece = 256;
 
-Result<InputMeter> InputMeter::create(const Model& model, CacheType cache, uint64_t context, uint32_t batch,
+Result<InputMeter> InputMeter::create(const Model& model, CacheTypes cache, uint64_t context, uint32_t batch,
                                       bool with_output) {
     SessionOptions options;
     options.context = context;

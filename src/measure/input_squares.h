@@ -19,7 +19,7 @@ class InputMeter {
 public:
     // For sequences of up to `context` tokens. `with_output` includes the output matrix; without it only
     // matrices of layers are measured, as by llama-imatrix.
-    static Result<InputMeter> create(const Model& model, CacheType cache, uint64_t context, uint32_t batch,
+    static Result<InputMeter> create(const Model& model, CacheTypes cache, uint64_t context, uint32_t batch,
                                      bool with_output);
 
     // Reads a sequence from its start. When cancelled, it returns an error.

@@ -164,12 +164,14 @@ public:
         return o ? o->ids : Slot();
     }
 
-    std::optional<CacheType> cache_type() {
-        std::optional<CacheType> type;
+    // Without rotations, which are separate ops.
+    std::optional<CacheTypes> cache_types() {
+        std::optional<CacheTypes> types;
         visit([&](Cache& c) {
-            if (c && !plan_.cache(c).is_state()) type = plan_.cache(c).type;
+            if (c && !plan_.cache(c).is_state())
+                types = {plan_.cache(c).types.keys, plan_.cache(c).types.values, false};
         });
-        return type;
+        return types;
     }
 
     void add_weights(Fixture& fixture) {
@@ -347,8 +349,8 @@ private:
 };
 
 // The sizing of the whole plan's batch, with fewer positions and sequences.
-CacheSizing small_sizing(const Plan& plan, CacheType type) {
-    CacheSizing sizing{OpAlone::kPositions, plan.max_rows, type};
+CacheSizing small_sizing(const Plan& plan, CacheTypes types) {
+    CacheSizing sizing{OpAlone::kPositions, plan.max_rows, types};
     if (plan.sizing.pages == 0) return sizing;
     sizing.sequences = std::min(plan.sizing.sequences, kMostSequences);
     sizing.pages = sizing.sequences * (OpAlone::kPositions / kPageRows) + 1;  // plus one unused page
@@ -356,9 +358,9 @@ CacheSizing small_sizing(const Plan& plan, CacheType type) {
 }
 
 Result<OpAlone> made(Fixture fixture, const Plan& whole, Part* before, Part& part, Slot handed) {
-    CacheType type = part.cache_type().value_or(CacheType::f16);
-    if (before) type = before->cache_type().value_or(type);
-    const CacheSizing sizing = small_sizing(whole, type);
+    CacheTypes types = part.cache_types().value_or(CacheTypes());
+    if (before) types = before->cache_types().value_or(types);
+    const CacheSizing sizing = small_sizing(whole, types);
     PlanBuilder builder(fixture.weights(), sizing, whole.max_rows, whole.max_rows);
     Slot given;
     if (before) {
@@ -403,7 +405,7 @@ Result<OpAlone> op_repeated(const Op& op, const Plan& plan, uint32_t seed, const
     Fixture fixture(seed, OpAlone::kTokens, OpAlone::kDistinct);
     Part part(op, plan, size);
     part.add_weights(fixture);
-    const CacheType type = part.cache_type().value_or(CacheType::f16);
+    const CacheTypes types = part.cache_types().value_or(CacheTypes());
     const uint64_t positions = std::min(plan.sizing.context, OpAlone::kMostPositions);
     const uint64_t each = std::max<uint64_t>(1, part.bytes(fixture, positions)),
                    copies = std::clamp<uint64_t>((bytes + each - 1) / each, 1, times);
@@ -412,7 +414,7 @@ Result<OpAlone> op_repeated(const Op& op, const Plan& plan, uint32_t seed, const
         part.begin_again(fixture);
         rounds.push_back({part.weights(), {}});
     }
-    PlanBuilder builder(fixture.weights(), {positions, plan.max_rows, type}, plan.max_rows, 1);
+    PlanBuilder builder(fixture.weights(), {positions, plan.max_rows, types}, plan.max_rows, 1);
     for (uint32_t i = 0; i < times; ++i) {
         Round& round = rounds[i % copies];
         part.use_again(round.weights, round.caches);
@@ -444,14 +446,14 @@ Result<OpAlone> pair_alone(const Op& from, const Op& to, const Plan& plan, uint3
 Result<OpAlone> ops_together(std::span<const Op> ops, const Plan& plan, uint32_t seed) {
     Fixture fixture(seed, OpAlone::kTokens, OpAlone::kDistinct);
     std::vector<std::unique_ptr<Part>> parts;
-    CacheType type = CacheType::f16;
+    CacheTypes types;
     for (const Op& op : ops) {
         parts.push_back(std::make_unique<Part>(op, plan, AloneSize()));
         parts.back()->add_weights(fixture);
-        type = parts.back()->cache_type().value_or(type);
+        types = parts.back()->cache_types().value_or(types);
     }
     const uint64_t positions = std::min(plan.sizing.context, OpAlone::kMostPositions);
-    PlanBuilder builder(fixture.weights(), {positions, plan.max_rows, type}, plan.max_rows, 1);
+    PlanBuilder builder(fixture.weights(), {positions, plan.max_rows, types}, plan.max_rows, 1);
     Slot last;
     for (const auto& part : parts) {
         builder.next_layer();

@@ -109,8 +109,17 @@ constexpr uint64_t kFurtherTokens = 45;
 
 // A scale for queries and keys made by Fixture::input(). The coarser the cache's type, the smaller the
 // scores: the cache's rounding enters an exponent, and must stay small there for the bound to mean anything.
-constexpr float score_size(CacheType cache) {
-    return cache == CacheType::f32 ? 0.3f : cache == CacheType::f16 ? 0.1f : 0.015f;
+constexpr float score_size(CacheTypes cache) {
+    switch (cache_code(cache.keys).bits) {
+        case 32:
+            return 0.3f;
+        case 16:
+            return cache.keys == CacheType::f16 ? 0.1f : 0.02f;
+        case 8:
+            return 0.015f;
+        default:
+            return 0.001f;
+    }
 }
 
 // A test case: `declare` adds weights and returns the function that records the ops and yields the slot to
@@ -125,7 +134,7 @@ struct OpCase {
     // them together; the first sequence has `position` tokens before, each further one kFurtherTokens more.
     uint32_t sequences = 0;
     bool uneven = false;  // in the compared step all of them but one have a row
-    CacheType cache = CacheType::f16;
+    CacheTypes cache = {};
     std::function<Build(Fixture&)> declare;
     bool cpu_only = false;  // other backends have no kernels for one of its ops
     // For cases of many ops, in one step: each op is compared given the backend's inputs, since worst cases

@@ -75,6 +75,7 @@ private:
         put(uint32_t(op.index()));
         std::visit([this](const auto& one) { put(one); }, op);
     }
+    void put(const CacheTypes& types) { add(types.keys, types.values, types.rotate); }
     void put(const Tensor& tensor) { add(tensor.name, std::string(tensor.format->name), tensor.shape); }
 
     std::vector<std::byte> bytes_;
@@ -172,6 +173,7 @@ private:
         }
     }
     void take(Op& op) { take_op(next<uint32_t>(), op); }
+    void take(CacheTypes& types) { get(types.keys, types.values, types.rotate); }
     void take(Tensor& tensor) {
         std::string format;
         get(tensor.name, format, tensor.shape);

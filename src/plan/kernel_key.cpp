@@ -83,7 +83,8 @@ private:
         add(bool(cache));
         if (!cache) return;
         const CacheInfo& info = plan_.cache(cache);
-        add(info.type);
+        add(info.types.keys);
+        if (!info.types.are(info.types.keys)) add(info.types.values);
         add(info.kv_heads);
         add(info.head_dim);
         add(info.window);
@@ -140,7 +141,7 @@ std::string cache_notes(const Op& op, const Plan& plan) {
     const auto add = [&](const auto& index) {
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(index)>, Cache>)
             if (index && !plan.cache(index).is_state())
-                notes += fmt::format(", cache {}", cache_type_name(plan.cache(index).type));
+                notes += fmt::format(", cache {}", cache_types_name(plan.cache(index).types));
     };
     std::visit([&](auto o) { o.visit_indices([&](auto&... indices) { (add(indices), ...); }); }, Op(op));
     return notes;

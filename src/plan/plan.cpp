@@ -7,6 +7,9 @@
 
 namespace redline {
 
+// Larger blocks of values lose more (llama.cpp, pull request 21038).
+constexpr uint32_t kValueRotation = 64;
+
 std::string_view cache_type_name(CacheType type) {
     switch (type) {
         case CacheType::f16:
@@ -15,21 +18,59 @@ std::string_view cache_type_name(CacheType type) {
             return "q8_0";
         case CacheType::f32:
             return "f32";
+        case CacheType::bf16:
+            return "bf16";
+        case CacheType::q5_1:
+            return "q5_1";
+        case CacheType::q5_0:
+            return "q5_0";
+        case CacheType::q4_1:
+            return "q4_1";
+        case CacheType::q4_0:
+            return "q4_0";
+        case CacheType::iq4_nl:
+            return "iq4_nl";
     }
     return "";
 }
 
-std::array<uint64_t, 4> CacheInfo::planes() const {
-    if (is_state()) return {state_floats * sizeof(float), 0, 0, 0};
-    const uint64_t bytes = uint64_t(head_dim) * (type == CacheType::f32 ? 4 : type == CacheType::f16 ? 2 : 1);
-    const uint64_t scales = type == CacheType::q8_0 ? head_dim / 32 * 2 : 0;
-    return rank > 0 ? std::array{bytes, scales, uint64_t(0), uint64_t(0)}
-                    : std::array{bytes, scales, bytes, scales};
+std::string cache_types_name(CacheTypes types) {
+    const std::string keys(cache_type_name(types.keys));
+    return types.are(types.keys) ? keys : keys + "/" + std::string(cache_type_name(types.values));
+}
+
+// Codes of 8 bits lose nothing that a rotation would save.
+static bool is_rotated(const CacheInfo& cache, CacheType type) {
+    const CacheCode code = cache_code(type);
+    return cache.types.rotate && !cache.is_state() && cache.rank == 0 && code.is_quantized() &&
+           code.bits < 8 && cache.head_dim % kValueRotation == 0;
+}
+
+uint32_t CacheInfo::key_rotation() const {
+    return is_rotated(*this, types.keys) ? std::min(head_dim & (~head_dim + 1), kMostHadamard) : 0;
+}
+
+uint32_t CacheInfo::value_rotation() const {
+    return is_rotated(*this, types.values) ? kValueRotation : 0;
+}
+
+static std::array<uint64_t, 3> side_planes(CacheType type, uint64_t elements) {
+    const CacheCode code = cache_code(type);
+    return {elements * code.bits / 8, code.highs ? elements / 8 : 0,
+            elements / kCacheBlock * code.scales * 2};
+}
+
+std::array<uint64_t, 6> CacheInfo::planes() const {
+    if (is_state()) return {state_floats * sizeof(float), 0, 0, 0, 0, 0};
+    const auto [keys, key_highs, key_scales] = side_planes(types.keys, head_dim);
+    const auto [values, value_highs, value_scales] = side_planes(types.values, rank > 0 ? 0 : head_dim);
+    return {keys, key_highs, key_scales, values, value_highs, value_scales};
 }
 
 uint64_t CacheInfo::row_bytes() const {
-    const auto [keys, key_scales, values, value_scales] = planes();
-    return keys + key_scales + values + value_scales;
+    uint64_t sum = 0;
+    for (const uint64_t bytes : planes()) sum += bytes;
+    return sum;
 }
 
 uint32_t page_entries(std::span<const CacheInfo> caches) {
@@ -56,6 +97,7 @@ PlanBuilder PlanBuilder::like(const Plan& plan) {
     PlanBuilder builder;
     builder.plan_ = plan;
     builder.plan_.steps.clear();
+    builder.has_rotations_ = true;
     return builder;
 }
 
@@ -74,7 +116,7 @@ Cache PlanBuilder::cache(uint32_t kv_heads, uint32_t head_dim, uint64_t window) 
     const CacheSizing& sizing = plan_.sizing;
     const uint64_t ring = whole_pages(window + sizing.batch);
     const bool is_ring = window > 0 && ring < sizing.context;
-    CacheInfo cache = {kv_heads, head_dim, 0, sizing.type, window};
+    CacheInfo cache = {kv_heads, head_dim, 0, sizing.types, window};
     cache.sequence_rows = is_ring ? ring : sizing.pages > 0 ? whole_pages(sizing.context) : sizing.context;
     cache.capacity = sizing.pages == 0 ? cache.sequence_rows
                      : is_ring         ? sizing.sequences * ring
@@ -88,7 +130,7 @@ Cache PlanBuilder::cache(uint32_t kv_heads, uint32_t head_dim, uint64_t window) 
 }
 
 Cache PlanBuilder::state(uint64_t floats) {
-    CacheInfo cache{.kv_heads = 1, .type = CacheType::f32, .state_floats = floats};
+    CacheInfo cache{.kv_heads = 1, .types = CacheType::f32, .state_floats = floats};
     cache.capacity = std::max(plan_.sizing.sequences, plan_.sizing.states);
     plan_.caches.push_back(cache);
     return {int32_t(plan_.caches.size() - 1)};

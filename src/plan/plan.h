@@ -49,7 +49,7 @@ struct Step {
 struct CacheSizing {
     uint64_t context = 0;  // tokens of a sequence
     uint32_t batch = 1;    // most tokens of a step, of all plans that share the caches
-    CacheType type = CacheType::f16;
+    CacheTypes types = {};
     uint32_t sequences = 1;  // most sequences at a time
     uint64_t pages = 0;      // of caches without a window, for all sequences; 0: one sequence, without pages
     uint32_t states = 0;     // rows of caches of states; 0: one for each sequence
@@ -191,6 +191,8 @@ public:
     void logits(Slot x, Weight w, Norm norm, float scale = 1.0f, float softcap = 0.0f);
     // Makes a slot the plan's output unchanged (tests).
     void output(Slot x);
+    // Ops on a cache whose keys or values are rotated are recorded with the rotations around them, but by a
+    // builder that is like() a plan, which has them already.
     void append(Op op);
 
     // Checks every op; an error here is a mistake of a model file or a shape that the file should not have
@@ -202,6 +204,9 @@ private:
     PlanBuilder() = default;
     template <size_t kCount>
     std::array<Slot, kCount> group_of(Slot x, const std::array<Matrix, kCount>& parts, Norm norm);
+    // False when the op's cache is not rotated.
+    bool append_rotated(const Op& op);
+    Slot rotated(Slot x, uint32_t width);
     void push(Op op) { plan_.steps.push_back({std::move(op), layer_, false}); }
     // Append a core op whose weight has a scale, and the ops that apply the scale.
     void append_scaled(const Linear& op);
@@ -211,6 +216,7 @@ private:
 
     uint32_t layer_ = 0;
     bool wants_hidden_ = false;
+    bool has_rotations_ = false;
     Plan plan_;
 };
 

@@ -25,6 +25,7 @@ static bool has_scale(const Op& op, const Plan& plan) {
 }
 
 void PlanBuilder::append(Op op) {
+    if (append_rotated(op)) return;
     if (!has_scale(op, plan_)) return push(std::move(op));
     if (auto* o = std::get_if<Embed>(&op)) {
         o->scale *= plan_.weight(o->table).scale;

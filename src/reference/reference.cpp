@@ -2,6 +2,7 @@
 #include "reference/reference_units.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -169,6 +170,23 @@ void Reference::eval(const Center& op) {
     }
 }
 
+void Reference::eval(const Hadamard& op) {
+    const std::vector<Bounded> x = slots_[size_t(op.x.index)];
+    auto& y = target(op.y);
+    const double root = std::sqrt(double(op.width)), unit = sum_unit(op.width);
+    for (size_t begin = 0; begin < x.size(); begin += op.width)
+        for (uint32_t i = 0; i < op.width; ++i) {
+            Bounded sum;
+            for (uint32_t j = 0; j < op.width; ++j) {
+                const Bounded& one = x[begin + j];
+                sum.value += (std::popcount(i & j) % 2 == 0 ? one.value : -one.value) / root;
+                sum.error += (one.error + unit * size_of(one)) / root;
+                sum.magnitude += one.magnitude / root;
+            }
+            y[begin + i] = sum;
+        }
+}
+
 // A standard deviation is a seminorm: its error is at most the standard deviation of the elements' errors.
 void Reference::eval(const Sparsify& op) {
     auto& y = slots_[size_t(op.y.index)];
@@ -231,27 +249,64 @@ void Reference::eval(const Rope& op) {
     }
 }
 
-// A value after storing it in the cache's format.
-Bounded Reference::cached(const Bounded& x, double block_max) const {
-    if (plan_.sizing.type == CacheType::f32) return x;
-    const bool halfs = plan_.sizing.type == CacheType::f16;
-    const double off = halfs ? size_of(x) * kToHalf.unit + 0x1p-25 : block_max * (1.0 / 254.0 + 0x1p-10);
-    const double magnitude = halfs ? x.magnitude : std::max(x.magnitude, block_max);
-    return {x.value + nudge(off), random_ ? 0.0 : x.error + off, magnitude};
+// The most that an element of a block can be off. With the scale rounded to a half, levels move by less than
+// 2^-10 of the largest; a scale below the normal halfs is off by 2^-25.
+static double stored_error(std::span<const Bounded> block, double size, CacheType type) {
+    double most = 0.0, low = INFINITY, high = -INFINITY;
+    for (const Bounded& x : block) {
+        most = std::max(most, size_of(x));
+        low = std::min(low, x.value - x.error);
+        high = std::max(high, x.value + x.error);
+    }
+    const auto levels = [&](double least) { return most * 0x1p-10 + least * 0x1p-25; };
+    // The largest element is level -steps, and the highest level of the other sign is steps - 1.
+    const auto around_zero = [&](double steps) {
+        return std::max(most / steps / 2, size - most * (steps - 1) / steps) + levels(steps);
+    };
+    const auto from_low = [&](double steps) { return (high - low) / steps / 2 + levels(2 * steps); };
+    switch (type) {
+        case CacheType::f32:
+            return 0.0;
+        case CacheType::f16:
+            return size * kToHalf.unit + 0x1p-25;
+        case CacheType::bf16:
+            return size * kToBfloat.unit;
+        case CacheType::q8_0:
+            return most * (1.0 / 254.0 + 0x1p-10);
+        case CacheType::q5_1:
+            return from_low(31.0);
+        case CacheType::q5_0:
+            return around_zero(16.0);
+        case CacheType::q4_1:
+            return from_low(15.0);
+        case CacheType::q4_0:
+            return around_zero(8.0);
+        case CacheType::iq4_nl:
+            // Levels are at most 24 apart; the highest one is 14 below the largest element.
+            return most * (14.0 / 127.0) + levels(127.0);
+    }
+    return INFINITY;
+}
+
+Bounded Reference::cached(std::span<const Bounded> x, size_t i, CacheType type) const {
+    const size_t begin = i / kCacheBlock * kCacheBlock;
+    const auto block = x.subspan(begin, std::min<size_t>(kCacheBlock, x.size() - begin));
+    const double off = stored_error(block, size_of(x[i]), type);
+    double magnitude = x[i].magnitude;
+    if (cache_code(type).is_quantized())
+        for (const Bounded& other : block) magnitude = std::max(magnitude, size_of(other));
+    return {x[i].value + nudge(off), random_ ? 0.0 : x[i].error + off, magnitude};
 }
 
 void Reference::eval(const KvStore& op) {
     const size_t row_size = size_t(op.shape.kv_heads) * op.shape.head_dim;
+    const CacheTypes types = plan_.cache(op.cache).types;
     for (const bool is_key : {true, false}) {
         const auto& x = slots_[size_t((is_key ? op.k : op.v).index)];
         auto& cache = (is_key ? keys_ : values_)[size_t(op.cache.index)];
-        for (size_t i = 0; i < x.size(); ++i) {
-            const size_t block = i / 32 * 32, end = std::min(block + 32, x.size());
-            double block_max = 0.0;
-            for (size_t j = block; j < end; ++j) block_max = std::max(block_max, size_of(x[j]));
+        for (size_t i = 0; i < x.size(); ++i)
             cache[(begin_of(i / row_size) + params_.rows[i / row_size].position) * row_size + i % row_size] =
-                cached(x[i], block_max);
-        }
+                cached(x, i, is_key ? types.keys : types.values);
     }
 }
 

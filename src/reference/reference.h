@@ -52,6 +52,7 @@ private:
     void eval(const Input& op);
     void eval(const RmsNorm& op);
     void eval(const Center& op);
+    void eval(const Hadamard& op);
     void eval(const Sparsify& op);
     void eval(const AddPosition& op);
     void eval(const Each& op);
@@ -102,7 +103,8 @@ private:
                std::span<const double> scores, std::vector<double> errors, Bounded* out) const;
     // The first cache row of the sequence that a row belongs to.
     size_t begin_of(size_t row) const { return params_.rows[row].sequence * plan_.sizing.context; }
-    Bounded cached(const Bounded& x, double block_max) const;
+    // Element i of x after storing it in the type; blocks begin at multiples of kCacheBlock elements.
+    Bounded cached(std::span<const Bounded> x, size_t i, CacheType type) const;
     // A random number of up to `most` in either direction when rounding at random; 0 when bounding errors.
     double nudge(double most) const;
     std::minstd_rand* random() const { return random_ ? &*random_ : nullptr; }

@@ -31,12 +31,7 @@ void Reference::eval(const LatentStore& op) {
         if (op.key) add(op.key, rest);
         Bounded* const to =
             keys_[size_t(op.cache.index)].data() + (begin_of(row) + params_.rows[row].position) * size;
-        for (size_t i = 0; i < size; ++i) {
-            double most = 0.0;
-            for (size_t j = i / 32 * 32; j < std::min(i / 32 * 32 + 32, size); ++j)
-                most = std::max(most, std::abs(whole[j].value) + whole[j].error);
-            to[i] = cached(whole[i], most);
-        }
+        for (size_t i = 0; i < size; ++i) to[i] = cached(whole, i, plan_.cache(op.cache).types.keys);
     }
 }
 

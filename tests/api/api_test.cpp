@@ -204,11 +204,25 @@ TEST_CASE("api: what is wrong is an error that says what") {
     options.cache_type = "f17";
     CHECK(redline_model_load(chain_model().c_str(), &options) == nullptr);
     CHECK(has(redline_error(), "f17"));
+    options.cache_type = "q8_0";
+    options.cache_type_v = "q4_9";
+    CHECK(redline_model_load(chain_model().c_str(), &options) == nullptr);
+    CHECK(has(redline_error(), "cache_type_v"));
+    options.cache_type_v = nullptr;
+    options.cache_rotation = 1;
+    CHECK(redline_model_load(chain_model().c_str(), &options) == nullptr);
+    CHECK(has(redline_error(), "cache_rotation"));
+    options.cache_rotation = 0;
     options.size = sizeof options + 8;
     CHECK(redline_model_load(chain_model().c_str(), &options) == nullptr);
     CHECK(has(redline_error(), "later version"));
     options.size = 0;
     CHECK(redline_model_load(chain_model().c_str(), &options) == nullptr);
+    // A caller of before cache_type_k has the type that it asks for.
+    options.cache_type = "f16";
+    options.size = offsetof(redline_model_options, cache_type_k);
+    OneModel older(redline_model_load(chain_model().c_str(), &options));
+    CHECK_MESSAGE(older, redline_error());
     // A caller of before cache_type: what lies behind its struct is not read.
     options.size = offsetof(redline_model_options, cache_type);
     OneModel model(redline_model_load(chain_model().c_str(), &options));

@@ -86,12 +86,12 @@ inline OpCase stream_dot_case(const StreamsCase& s, uint32_t rows) {
 struct BlocksCase {
     uint32_t ratio, chosen;
     HeadShape shape;
-    CacheType cache = CacheType::f16;
+    CacheTypes cache = {};
     uint32_t sequences = 0;
 };
 
 inline OpCase with_blocks(OpCase c, const BlocksCase& b, uint32_t rows, uint64_t position) {
-    c.name += fmt::format(" of {}, cache {} rows {} at {}, {} sequences", b.ratio, cache_type_name(b.cache),
+    c.name += fmt::format(" of {}, cache {} rows {} at {}, {} sequences", b.ratio, cache_types_name(b.cache),
                           rows, position, b.sequences);
     c.rows = rows;
     c.position = position;
@@ -237,6 +237,10 @@ inline void add_block_cases(std::vector<OpCase>& cases) {
         cases.push_back(block_attention_case({16, 20, {10, 2, 256}, type}, 1, 400));
         cases.push_back(block_attention_case({16, 12, {4, 2, 512}, type}, 2, 240));
     }
+    for (const uint32_t rows : {1u, 3u, 40u})
+        cases.push_back(
+            block_attention_case({4, 7, {6, 2, 64}, {CacheType::q8_0, CacheType::f16}}, rows, 10));
+    cases.push_back(block_attention_case({5, 4, {4, 2, 20}, CacheType::bf16, 3}, 9, 30));
     cases.push_back(block_scores_case({5, 0, {2, 1, 12}, CacheType::f16, 3}, 9, 20));
     cases.push_back(block_scores_case({16, 0, {4, 1, 128}}, 2, 1100));
     for (const bool tied : {false, true}) {

@@ -245,7 +245,7 @@ struct AttentionFlags {
     bool half_split = false, norms = false, sinks = false;
     uint32_t window = 0;
     float softcap = 0.0f;
-    CacheType cache = CacheType::f16;
+    CacheTypes cache = {};
     bool partial = false;  // half of a head's elements are turned
     bool chunks = false;   // the window is one
     bool v_norm = false;
@@ -260,7 +260,7 @@ inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, Atte
                          : flags.window ? " window"
                                         : "",
                          flags.softcap > 0 ? " softcap" : "", flags.partial ? " partial" : "",
-                         flags.v_norm ? " normed values" : "", cache_type_name(flags.cache));
+                         flags.v_norm ? " normed values" : "", cache_types_name(flags.cache));
     c.rows = rows;
     c.position = position;
     c.context = position + rows + 3;
@@ -366,6 +366,39 @@ inline void add_paged_cases(std::vector<OpCase>& cases) {
         uneven(paged_case({7, 1, 128}, 3, 70, 485, {false, false, false, 100, 30.0f, CacheType::q8_0})));
     cases.push_back(uneven(
         paged_case({4, 2, 96}, 2, 18, 1100, {false, false, true, 700, 0.0f, CacheType::f16, false, true})));
+}
+
+// To a separate slot, and then in place.
+inline OpCase hadamard_case(uint32_t rows, uint32_t groups, uint32_t width) {
+    OpCase c;
+    c.name = fmt::format("hadamard {} of {} rows {}", groups, width, rows);
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(groups * width);
+        return [=](PlanBuilder& p) {
+            const Slot y = p.slot(groups * width);
+            p.append(Hadamard{p.embed(x), width, y});
+            p.append(Hadamard{y, width / 2, y});
+            return y;
+        };
+    };
+    return c;
+}
+
+// Keys and values of two types, and bf16: in pages, in rings, and by all kernels. Types of fewer bits are off
+// by too much for a bound to mean anything; cache_types_test has them.
+inline void add_mixed_cases(std::vector<OpCase>& cases) {
+    const CacheTypes two = {CacheType::q8_0, CacheType::f16}, other = {CacheType::f16, CacheType::q8_0};
+    const CacheTypes floats = {CacheType::f32, CacheType::bf16};
+    for (const uint32_t rows : {1u, 3u, 40u}) {
+        cases.push_back(attention_case({4, 2, 64}, rows, 90, {true, true, false, 0, 0.0f, two}));
+        cases.push_back(attention_case({6, 1, 96}, rows, 130, {true, false, true, 0, 30.0f, other}));
+        cases.push_back(attention_case({3, 1, 128}, rows, 764, {false, true, true, 179, 0.0f, other}));
+        cases.push_back(attention_case({4, 2, 20}, rows, 40, {false, false, false, 0, 0.0f, floats}));
+        cases.push_back(
+            paged_case({4, 2, 64}, rows == 1 ? 1 : 2, rows, 300, {true, false, false, 0, 0.0f, two}));
+        cases.push_back(paged_case({2, 1, 201}, rows == 1 ? 1 : 3, rows, 260, {.cache = CacheType::bf16}));
+    }
 }
 
 // `formats`: those that every kind of product is tried with.
@@ -527,6 +560,9 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
             attention_case({3, 1, 128}, 40, 70, {true, false, true, 100, 0.0f, type, false, true}));
     }
     add_paged_cases(cases);
+    add_mixed_cases(cases);
+    for (const uint32_t rows : {1u, 3u, 40u})
+        for (const uint32_t width : {64u, 128u, 512u}) cases.push_back(hadamard_case(rows, 3, width));
     add_recurrent_cases(cases);
     add_each_cases(cases);
     add_latent_cases(cases);

@@ -10,7 +10,7 @@ using namespace redline;
 using namespace redline::test;
 
 TEST_CASE("kv cache: every level stores the same bits") {
-    for (const CacheType format : kFormats)
+    for (const CacheTypes format : kFormats)
         for (const uint32_t dims : {32u, 96u, 160u}) {
             const AttentionCase c{.format = format, .dims = dims, .key_end = 37, .spread = 3.0f};
             const Setup portable(c, Isa::portable, 12);
@@ -24,7 +24,7 @@ TEST_CASE("kv cache: every level stores the same bits") {
 }
 
 TEST_CASE("kv cache: exported tokens come back elsewhere bit for bit, and nothing else changes") {
-    for (const CacheType format : kFormats)
+    for (const CacheTypes format : kFormats)
         for (const uint32_t dims : {32u, 64u, 224u}) {
             const Setup from({.format = format, .dims = dims, .key_end = 50}, Isa::portable, 21);
             Guarded<std::byte> other(kv_head_bytes(format, dims, 77));
@@ -40,9 +40,11 @@ TEST_CASE("kv cache: exported tokens come back elsewhere bit for bit, and nothin
             const size_t row = raw.size();
             Guarded<std::byte> many(50 * row);
             kv_export(head, 27, 50, many.data());
-            for (uint64_t side = 0; side < 2; ++side) {
-                kv_export(from.head, 49, 1, raw.data());
-                CHECK(std::memcmp(many.data() + side * 25 * row, raw.data() + side * row / 2, dims) == 0);
+            kv_export(from.head, 49, 1, raw.data());
+            uint64_t in_row = 0;
+            for (const uint64_t plane : CacheInfo{1, dims, 1, format}.planes()) {
+                CHECK(std::memcmp(many.data() + 50 * in_row, raw.data() + in_row, plane) == 0);
+                in_row += plane;
             }
             std::fill(again.begin(), again.end(), std::byte{0});
             kv_import(head, 27, 50, many.data());
@@ -99,10 +101,53 @@ TEST_CASE("kv cache: q8_0 is within half a step, and says so when it cannot be")
         }
 }
 
+TEST_CASE("kv cache: elements of few bits go to the nearest level, and blocks that are not finite to NaN") {
+    std::mt19937 random(9);
+    std::normal_distribution<float> normal;
+    std::vector<std::vector<float>> all(40, std::vector<float>(kCacheBlock));
+    for (size_t n = 0; n < all.size(); ++n)
+        for (float& x : all[n]) x = normal(random) * (n % 3 == 0 ? 1e-3f : n % 3 == 1 ? 1.0f : 300.0f);
+    std::ranges::fill(all[0], 0.0f);
+    std::ranges::fill(all[1], 1.5f);
+    std::ranges::fill(all[2], -0.75f);
+    all[3][17] = 4e4f;
+    all[4][5] = -all[4][4];
+    for (float& x : all[5]) x += 1000.0f;
+    for (const Isa isa : levels())
+        for (const CacheType type : kCacheTypes) {
+            if (cache_code(type).bits >= 8) continue;
+            INFO(std::string(isa_name(isa)), " ", std::string(cache_type_name(type)));
+            Guarded<std::byte> memory(kv_head_bytes(type, kCacheBlock, 16));
+            const KvHead head{type, kCacheBlock, 16, memory.data()};
+            for (std::vector<float>& x : all) {
+                attention_kernels(isa).kv_store(head, 3, x.data(), x.data());
+                const Token token = stored_token(head, 3);
+                const std::vector<float> want = nearest_levels(type, x.data());
+                for (size_t i = 0; i < kCacheBlock; ++i) {
+                    CHECK(token.key[i] == token.value[i]);
+                    // Either of two levels that are as near.
+                    const double off = std::abs(double(token.key[i]) - double(x[i])),
+                                 least = std::abs(double(want[i]) - double(x[i]));
+                    CHECK(off <= least + 1e-5 * (std::abs(double(x[i])) + least));
+                }
+            }
+            std::vector<float> bad = all[7];
+            bad[30] = kInf;
+            attention_kernels(isa).kv_store(head, 4, bad.data(), bad.data());
+            const Token token = stored_token(head, 4);
+            CHECK(std::ranges::all_of(token.key, [](float v) { return std::isnan(v); }));
+            CHECK(std::ranges::all_of(token.value, [](float v) { return std::isnan(v); }));
+        }
+}
+
 TEST_CASE("kv cache: sizes are exact and do not wrap at two thousand million tokens") {
     CHECK(CacheInfo{1, 128, 1, CacheType::f32}.row_bytes() == 1024);
     CHECK(CacheInfo{1, 128, 1, CacheType::f16}.row_bytes() == 512);
     CHECK(CacheInfo{1, 128, 1, CacheType::q8_0}.row_bytes() == 272);
+    CHECK(CacheInfo{1, 128, 1, CacheType::q5_1}.row_bytes() == 192);
+    CHECK(CacheInfo{1, 128, 1, CacheType::q5_0}.row_bytes() == 176);
+    CHECK(CacheInfo{1, 128, 1, CacheType::q4_1}.row_bytes() == 160);
+    CHECK(CacheInfo{1, 128, 1, {CacheType::q4_0, CacheType::bf16}}.row_bytes() == 72 + 256);
     CHECK(kv_head_bytes(CacheType::f16, 1, 1) == 64);
     CHECK(kv_head_bytes(CacheType::f16, 128, 4096) == 4096u * 512);
     CHECK(kv_head_bytes(CacheType::q8_0, 512, uint64_t{1} << 31) == (uint64_t{1} << 31) * 1088);

@@ -91,7 +91,7 @@ class HeadAlone {
 public:
     explicit HeadAlone(const Model& model) {
         const Plan plan =
-            must(model.head_plan(0, 1, 1, CacheSizing{.context = 64, .type = CacheType::f32}, model));
+            must(model.head_plan(0, 1, 1, CacheSizing{.context = 64, .types = CacheType::f32}, model));
         caches_ = must(model.backend().make_caches(plan.caches));
         executable_ = must(model.backend().record(must(lower(plan, model.backend(), false)), model.weights(),
                                                   *caches_, Record::replay));

@@ -88,14 +88,14 @@ std::vector<float> session_logits(Session session, const std::vector<Token>& tok
 // Logits with a model's parts where the wish has them.
 std::vector<float> split_logits(const Model& model, Backend& cpu, Backend& device, const SplitWish& wish,
                                 const std::vector<Token>& tokens) {
-    SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
+    SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.types};
     options.placements = must(split_model(model, options, {&cpu, {&device}}, wish)).placements;
     return session_logits(must(Session::create(model, options)), tokens);
 }
 
 std::vector<float> whole_logits(const std::string& name, Backend& backend, const std::vector<Token>& tokens) {
     const Model model = must(Model::load(golden("models/" + name + ".gguf"), backend, {kSizing.context, {}}));
-    return session_logits(must(Session::create(model, {kSizing.context, kBatch, kBatch, kSizing.type})),
+    return session_logits(must(Session::create(model, {kSizing.context, kBatch, kBatch, kSizing.types})),
                           tokens);
 }
 
@@ -295,7 +295,7 @@ TEST_CASE("split: a session gives the model's logits with any number of layers o
 TEST_CASE("split: routers and shared experts stay on the device where experts are on the CPU") {
     const auto other = must(open_backend("cpu", {.threads = 1}));
     Backend& cpu = *backends().front();
-    const SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
+    const SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.types};
     for (const std::string name :
          {"deepseek2-v3", "gemma4-moe", "glm4moe", "granitemoe", "nemotron-h-moe", "qwen35moe"}) {
         CAPTURE(name);
@@ -321,7 +321,7 @@ TEST_CASE("split: routers and shared experts stay on the device where experts ar
 
 TEST_CASE("split: layers that share caches stay together, at the nearest cut") {
     const std::vector<Token> tokens = golden_tokens();
-    const SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
+    const SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.types};
     const auto other = must(open_backend("cpu", {.threads = 1}));
     for (const std::string name : {"gemma4", "gemma4-moe", "gemma3n"}) {
         const Matrix want = read_npy(golden("models/" + name + ".npy"));
@@ -352,7 +352,7 @@ TEST_CASE(
     "split: patterns that would part an attention from the cache it reads leave it there, and the split "
     "tells") {
     const std::vector<Token> tokens = golden_tokens();
-    const SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
+    const SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.types};
     Backend& cpu = *backends().front();
     for (const std::string name : {"gemma4", "gemma3n"}) {
         const Matrix want = read_npy(golden("models/" + name + ".npy"));
@@ -402,7 +402,7 @@ TEST_CASE("split: a mixture gives its logits with the experts of any layers on t
 
 TEST_CASE("split: tensors named by patterns are where these say, and all of a block or none of it moves") {
     const std::vector<Token> tokens = golden_tokens();
-    const SessionOptions options{kSizing.context, kBatch, 1, kSizing.type};
+    const SessionOptions options{kSizing.context, kBatch, 1, kSizing.types};
     Backend &cpu = *backends().front(), &device = *backends().back();
     if (&cpu == &device) return;
     const auto counts = [&](const std::string& name, const std::vector<TensorRule>& rules) {
@@ -444,7 +444,7 @@ TEST_CASE("split: a session saves and restores its caches, wherever they are") {
     const std::vector<Token> tokens = golden_tokens();
     for (const std::string name : {"llama3", "lfm2"}) {
         const Model model = tiny(name);
-        SessionOptions options{kSizing.context, kBatch, 1, kSizing.type};
+        SessionOptions options{kSizing.context, kBatch, 1, kSizing.types};
         Backend &cpu = *backends().front(), &device = *backends().back();
         options.placements = must(split_model(model, options, {&cpu, {&device}}, {1})).placements;
         const std::string path = std::filesystem::temp_directory_path() / ("redline_split_" + name);
@@ -467,7 +467,7 @@ TEST_CASE("split: a session saves and restores its caches, wherever they are") {
 
 TEST_CASE("split: as many layers as fit are on the device, and none fits is an error with the numbers") {
     const Model model = tiny("llama3");
-    const SessionOptions options{kSizing.context, kBatch, 1, kSizing.type};
+    const SessionOptions options{kSizing.context, kBatch, 1, kSizing.types};
     Backend& cpu = *backends().front();
     const uint32_t layers = model.config().layers;
     const auto other = must(open_backend("cpu", {.threads = 1}));
@@ -493,7 +493,7 @@ TEST_CASE("split: as many layers as fit are on the device, and none fits is an e
     CHECK(must(fitting_context(model, options, {&cpu, {tiny_cpu.get()}}, {}, Yield::layers)) ==
           options.context);
     // Room for the caches of 8192 tokens, and of no more; those of few take less than loading does.
-    SessionOptions longer{8192, kBatch, 1, kSizing.type};
+    SessionOptions longer{8192, kBatch, 1, kSizing.types};
     const uint64_t room =
         must(split_model(model, longer, {other.get(), {tiny_cpu.get()}}, {0})).needs.front().total();
     const auto small = must(open_backend("cpu", {.threads = 1, .memory = room}));
@@ -507,7 +507,7 @@ TEST_CASE("split: as many layers as fit are on the device, and none fits is an e
 
 TEST_CASE("split: as many experts as have to are on the CPU, and layers only when that is not enough") {
     const Model model = tiny("qwen3moe");
-    const SessionOptions options{kSizing.context, kBatch, 1, kSizing.type};
+    const SessionOptions options{kSizing.context, kBatch, 1, kSizing.types};
     Backend& cpu = *backends().front();
     const uint32_t layers = model.config().layers;
     const auto other = must(open_backend("cpu", {.threads = 1}));

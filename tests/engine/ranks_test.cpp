@@ -74,7 +74,7 @@ std::vector<RankPlace> ranks_of(const Kind& kind, const std::vector<double>& sha
 constexpr const char* kModels[] = {"llama3", "gemma3", "qwen3moe", "qwen35", "lfm2", "deepseek2-v3"};
 
 SessionOptions options_of(std::vector<RankPlace> ranks) {
-    SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
+    SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.types};
     options.ranks = std::move(ranks);
     return options;
 }

@@ -1,11 +1,14 @@
 // Sessions: chunking, replay, cancelling, shifting, and the cache in a file.
 #include "support/backends.h"
+#include "support/material.h"
 #include "support/models.h"
 
 #include "reference/reference.h"
 
 #include <unistd.h>
+#include <cstring>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -178,7 +181,100 @@ TEST_CASE("session: a q8_0 cache stays close to an f16 one, and refuses heads th
         const Result<Session> refused = Session::create(narrow, q8);
         REQUIRE_FALSE(refused.ok());
         CHECK(refused.error().message.find("use f16") != std::string::npos);
+        q8.cache = {CacheType::f16, CacheType::q5_0};
+        CHECK_FALSE(Session::create(narrow, q8).ok());
+        // Its values are parts of its keys.
+        const Model latent = tiny(*backend, "deepseek2-lite");
+        q8.cache = {CacheType::q8_0, CacheType::f16};
+        const Result<Session> unlike = Session::create(latent, q8);
+        REQUIRE_FALSE(unlike.ok());
+        CHECK(unlike.error().message.find("q8_0 and f16; use one for both") != std::string::npos);
     }
+}
+
+// A session with caches of these types; none where the device has no kernels for them, as its error says.
+static std::optional<Session> with_cache(const Model& model, SessionOptions options, CacheTypes types) {
+    options.cache = types;
+    Result<Session> session = Session::create(model, options);
+    if (session) return std::move(session).value();
+    const std::string& why = session.error().message;
+    INFO(why);
+    CHECK(is_hip(model.backend()));
+    CHECK(why.find(" but with f32, f16, q8_0, alike for keys and values; the device cpu runs it") !=
+          std::string::npos);
+    return {};
+}
+
+TEST_CASE("session: keys and values of other types stay close to f16, whether they are alike or not") {
+    // Steps are 254 / 31 and 254 / 15 times those of q8_0, which is off by less than 0.1.
+    constexpr std::pair<CacheTypes, double> kMost[] = {{CacheType::bf16, 0.1},
+                                                       {CacheType::q5_1, 0.82},
+                                                       {CacheType::q4_0, 1.7},
+                                                       {{CacheType::f32, CacheType::q8_0}, 0.1},
+                                                       {{CacheType::q8_0, CacheType::iq4_nl}, 1.7}};
+    for (const auto& backend : session_backends()) {
+        const std::vector<Token> tokens = golden_tokens();
+        const Model model = tiny(*backend, "qwen3");
+        const std::vector<float> plain = all_logits(model, tokens, {64, 16, 16});
+        for (const auto& [types, most] : kMost) {
+            INFO(cache_types_name(types), " on ", backend->device().name);
+            SessionOptions options{64, 16, 16};
+            options.cache = types;
+            if (!with_cache(model, options, types)) continue;
+            const double off = relative_error(all_logits(model, tokens, options), plain);
+            CHECK(off > 0.0);
+            CHECK(off < most);
+        }
+    }
+}
+
+TEST_CASE("session: caches that are rotated are rewound, saved and restored, and not taken for others") {
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = must(Model::load(demo(), *backend, {64, {}}));
+        const std::vector<Token> tokens = model.tokenizer().encode("A cache of keys and values, of which");
+        const std::string path = temporary("rotated_cache");
+        const CacheTypes types = {CacheType::q4_0, CacheType::q5_1};
+        std::optional<Session> session = with_cache(model, {64, 64}, types);
+        if (!session) continue;
+        must(session->feed(tokens));
+        const std::vector<float> whole = copy(session->logits());
+        session->rewind(tokens.size() / 2);
+        must(session->save(path));
+        must(session->feed(std::span(tokens).subspan(tokens.size() / 2)));
+        const std::vector<float> again = copy(session->logits());
+        CHECK(relative_error(again, whole) < 0.02);
+        std::optional<Session> other = with_cache(model, {48, 48}, types);
+        must(other->restore(path));
+        must(other->feed(std::span(tokens).subspan(tokens.size() / 2)));
+        CHECK(copy(other->logits()) == again);
+        std::optional<Session> unlike =
+            with_cache(model, {64, 64}, {CacheType::q4_0, CacheType::q5_1, false});
+        const Status refused = unlike->restore(path);
+        REQUIRE_FALSE(refused.ok());
+        CHECK(refused.error().message.find("holds a q4_0/q5_1 rotated cache, not q4_0/q5_1") !=
+              std::string::npos);
+        std::filesystem::remove(path);
+    }
+}
+
+TEST_CASE("session: files of caches whose types are alike have the numbers of before they could differ") {
+    if (session_backends().empty()) return;
+    const auto& backend = session_backends().front();
+    const Model model = tiny(*backend, "qwen3");
+    const std::string path = temporary("numbered_cache");
+    const std::vector<Token> tokens = golden_tokens();
+    for (const auto& [type, number] :
+         {std::pair(CacheType::f16, 0u), {CacheType::q8_0, 1u}, {CacheType::f32, 2u}}) {
+        Session session = *with_cache(model, {64, 8}, type);
+        must(session.feed(tokens));
+        must(session.save(path));
+        const std::string bytes = must(read_text_file(path));
+        uint32_t stored = 0;
+        std::memcpy(&stored, bytes.data() + 40 + 8, sizeof stored);
+        CHECK(stored == number);
+    }
+    std::filesystem::remove(path);
 }
 
 TEST_CASE("session: more tokens than the context has room for are refused, and nothing is read") {

@@ -28,7 +28,7 @@ Backends& backends() {
 }
 
 SessionOptions options_of(std::vector<Placement> placements, uint32_t stream_rows) {
-    SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
+    SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.types};
     options.placements = std::move(placements);
     options.stream_rows = stream_rows;
     return options;

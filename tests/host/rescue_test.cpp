@@ -39,7 +39,7 @@ std::vector<std::string> tiny_run(const std::string& device) {
             "64",
             "--temp",
             "0",
-            "-ctk",
+            "--cache-type",
             "f32",
             "--ignore-eos",
             "--json",

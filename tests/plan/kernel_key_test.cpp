@@ -72,8 +72,8 @@ private:
         } else if constexpr (std::is_same_v<T, Cache>) {
             if (!value) return add("-");
             const CacheInfo& c = plan_.cache(value);
-            add(fmt::format("{} {} {} {} {} {} {}", cache_type_name(c.type), c.kv_heads, c.head_dim, c.window,
-                            c.state_floats, c.rank, c.ratio));
+            add(fmt::format("{} {} {} {} {} {} {}", cache_types_name(c.types), c.kv_heads, c.head_dim,
+                            c.window, c.state_floats, c.rank, c.ratio));
         } else if constexpr (std::is_same_v<T, std::optional<Function>>) {
             add(value ? function_name(*value) : "-");
         } else if constexpr (requires { value.max_size(); }) {

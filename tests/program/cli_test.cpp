@@ -177,8 +177,8 @@ TEST_CASE("cli: a bad value names the option, what it takes, and what it got") {
         check_refused({"run", "--temp", bad}, 2, {"--temp", "number"});
     check_refused({"run", "-b", "0"}, 2, {"--batch-size"});
     check_refused({"run", "--seed", "4294967296"}, 2, {"--seed"});
-    check_refused({"run", "-ctk", "q4_0"}, 2, {"--cache-type-k", "q8_0"});
-    check_refused({"run", "-ctk", "f16", "-ctv", "q8_0"}, 2, {"one type"});
+    check_refused({"run", "-ctk", "q3_0"}, 2, {"--cache-type-k", "q8_0", "iq4_nl"});
+    check_refused({"run", "-ctv", "Q8_0"}, 2, {"--cache-type-v", "q8_0"});
     check_refused({"run", "--cpu-level", "sse9"}, 2, {"avx2"});
     check_refused({"run", "-l", "12"}, 2, {"15043+1"});
     check_refused({"run", "-l", "12+inf"}, 2, {"12+inf"});

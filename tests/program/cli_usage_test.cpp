@@ -70,7 +70,8 @@ TEST_CASE("usage: the form of a device's name, and levels that a device has no u
         check({"--device", "vulkan:0", "--cpu-level", "avx2"},
               "--cpu-level means nothing with --device vulkan");
         check({"--device", "hip", "--vulkan-level", "dot"}, "--vulkan-level means nothing with --device hip");
-        check({"-ctk", "q4_0"}, "--cache-type-k");
+        check({"-ctk", "q4"}, "--cache-type-k");
+        check({"-ctv", "q4"}, "--cache-type-v");
         check({"-t", "5000"}, "--threads");
         check({"-b", "70000"}, "--batch-size");
     }
@@ -96,7 +97,7 @@ TEST_CASE("usage: names that are empty, and options without the one that they go
     check_usage("eval", {"-f", "x", "--logits", ""}, "--logits was given an empty name");
     check_usage("eval", {"-f", "x", "-c", "3"}, "size of a chunk");
     check_usage("tokenize", {"-f", ""}, "--file was given an empty name");
-    check_usage("bench", {"-ctk", ""}, "takes f16, q8_0 or f32");
+    check_usage("bench", {"-ctk", ""}, "takes one of f32, f16, bf16, q8_0");
     check_usage("bench", {"-p", "0", "-n", "0"}, "nothing to measure");
     check_refused({"bench", "-m", ","}, 2, {"--model was given an empty name"});
 }

@@ -29,7 +29,7 @@ std::vector<std::string> run_on(const std::string& devices, const std::string& m
                                           "128",
                                           "--temp",
                                           "0",
-                                          "-ctk",
+                                          "--cache-type",
                                           "f32",
                                           "--ignore-eos",
                                           "--json",

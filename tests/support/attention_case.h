@@ -4,10 +4,12 @@
 #include "base/half.h"
 
 #include "backends/cpu/kernels/kernels.h"
+#include "support/cached_vector.h"
 #include "support/guarded.h"
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -28,15 +30,33 @@ inline std::vector<Isa> levels() {
     return found;
 }
 
-inline constexpr CacheType kFormats[] = {CacheType::f32, CacheType::f16, CacheType::q8_0};
-
-inline std::string format_name(CacheType format) {
-    return format == CacheType::f32 ? "f32" : format == CacheType::f16 ? "f16" : "q8_0";
+// Keys and values of one type, and of two.
+inline constexpr CacheTypes kFormats[] = {CacheType::f32,
+                                          CacheType::f16,
+                                          CacheType::q8_0,
+                                          CacheType::bf16,
+                                          CacheType::q5_1,
+                                          CacheType::q5_0,
+                                          CacheType::q4_1,
+                                          CacheType::q4_0,
+                                          CacheType::iq4_nl,
+                                          {CacheType::f16, CacheType::q8_0},
+                                          {CacheType::q8_0, CacheType::f16},
+                                          {CacheType::q5_1, CacheType::f32},
+                                          {CacheType::bf16, CacheType::q4_0},
+                                          {CacheType::q8_0, CacheType::iq4_nl},
+                                          {CacheType::q4_1, CacheType::q5_0}};
+// Those that kernels read without converting them first.
+inline bool is_direct(CacheTypes types) {
+    return types.are(CacheType::f32) || types.are(CacheType::f16) || types.are(CacheType::q8_0);
+}
+inline bool has_blocks(CacheTypes types) {
+    return cache_code(types.keys).is_quantized() || cache_code(types.values).is_quantized();
 }
 
 // The operands of one attention call.
 struct AttentionCase {
-    CacheType format = CacheType::f16;
+    CacheTypes format = {};
     uint32_t dims = 64;
     uint32_t group = 1;
     uint32_t rows = 1;
@@ -52,8 +72,8 @@ struct AttentionCase {
     uint64_t tokens() const { return std::max(first_position + rows, key_end); }
     std::string name() const {
         return fmt::format("{} d{} group {} rows {} at {}, keys {} to {}, scale {} softcap {} window {}{}",
-                           format_name(format), dims, group, rows, first_position, key_begin, key_end, scale,
-                           softcap, window, sinks ? " sinks" : "");
+                           cache_types_name(format), dims, group, rows, first_position, key_begin, key_end,
+                           scale, softcap, window, sinks ? " sinks" : "");
     }
 };
 
@@ -103,39 +123,18 @@ struct Setup {
     }
 };
 
-inline std::vector<float> stored_vector(CacheType format, uint32_t dims, const std::byte* raw) {
-    std::vector<float> out(dims);
-    if (format == CacheType::f32) {
-        std::memcpy(out.data(), raw, dims * sizeof(float));
-        return out;
-    }
-    if (format == CacheType::f16) {
-        for (uint32_t i = 0; i < dims; ++i) {
-            uint16_t half;
-            std::memcpy(&half, raw + 2 * i, 2);
-            out[i] = half_to_float(half);
-        }
-        return out;
-    }
-    for (uint32_t i = 0; i < dims; ++i) {
-        uint16_t half;
-        std::memcpy(&half, raw + dims + i / 32 * 2, 2);
-        out[i] = half_to_float(half) * static_cast<float>(static_cast<int8_t>(raw[i]));
-    }
-    return out;
-}
-
 struct Token {
     std::vector<float> key;
     std::vector<float> value;
 };
 
 inline Token stored_token(const KvHead& head, uint64_t position) {
-    const size_t bytes = CacheInfo{1, head.head_dim, 1, head.format}.row_bytes();
-    std::vector<std::byte> raw(bytes);
+    const CacheInfo info{1, head.head_dim, 1, head.format};
+    std::vector<std::byte> raw(info.row_bytes());
     kv_export(head, position, 1, raw.data());
-    return {stored_vector(head.format, head.head_dim, raw.data()),
-            stored_vector(head.format, head.head_dim, raw.data() + bytes / 2)};
+    const auto planes = info.planes();
+    return {stored_vector(head.format.keys, head.head_dim, raw.data()),
+            stored_vector(head.format.values, head.head_dim, raw.data() + planes[0] + planes[1] + planes[2])};
 }
 
 }  // namespace redline::test

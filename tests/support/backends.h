@@ -56,6 +56,11 @@ inline std::unique_ptr<Backend> open_wanted(const std::string& name, BackendOpti
     return std::move(backend).value();
 }
 
+// HIP alone has caches of few types.
+inline bool is_hip(const Backend& backend) {
+    return backend.device().detail.find("; waves of ") != std::string::npos;
+}
+
 // A level that the device lacks opens as the one below it, and is left out.
 inline Backends vulkan_backends(bool guarded = false) {
     Backends made;

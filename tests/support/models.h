@@ -191,7 +191,7 @@ inline double chunk_bound(const Model& model, const SessionOptions& options,
     const size_t decoded = decoded_formats(model.file_weights(), model.backend()).size();
     const std::string key =
         fmt::format("{} {} {} {} {} {} {}", must(model.fingerprint()), decoded, options.context,
-                    options.batch, options.outputs, int(options.cache), fmt::join(tokens, " "));
+                    options.batch, options.outputs, cache_types_name(options.cache), fmt::join(tokens, " "));
     const auto [at, added] = known.try_emplace({key, std::move(of_core_ops)});
     if (added) at->second = compute_chunk_bound(model, bound, step);
     return at->second;

@@ -58,7 +58,12 @@ std::vector<OpCase> all_cases() {
     for (const Format* format : all_formats())
         for (const uint32_t rows : {128u, 256u})
             cases.push_back(many_rows_case(*format, {4, 2, 256, 256}, rows));
-    for (const CacheType type : {CacheType::f16, CacheType::q8_0})
+    const CacheTypes all_types[] = {CacheType::f16,
+                                    CacheType::q8_0,
+                                    CacheType::q4_0,
+                                    {CacheType::q8_0, CacheType::f16},
+                                    {CacheType::q5_1, CacheType::iq4_nl}};
+    for (const CacheTypes type : all_types)
         for (const uint32_t dims : {64u, 128u, 256u, 512u})
             for (const uint32_t rows : {1u, 64u, 1024u})
                 cases.push_back(attention_case({32, 8, dims}, rows, 512, {true, true, false, 0, 0.0f, type}));

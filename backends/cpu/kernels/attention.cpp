@@ -37,27 +37,29 @@ void copy_rows(bool blocked, Element* part, uint64_t first, uint64_t count, uint
 template <bool kToPlain>
 void copy_head(const KvHead& head, uint64_t first, uint64_t count, std::byte* plain) {
     const KvLayout layout(head);
-    const auto both = [&](auto* keys, auto* values, auto* key_scales, auto* value_scales) {
-        copy_rows<kToPlain>(true, keys, first, count, layout.dims, plain);
-        if (key_scales) copy_rows<kToPlain>(true, key_scales, first, count, layout.groups, plain);
-        if (layout.rank > 0) return;
-        copy_rows<kToPlain>(false, values, first, count, layout.dims, plain);
-        if (value_scales) copy_rows<kToPlain>(true, value_scales, first, count, layout.groups, plain);
+    const auto side = [&](bool blocked, const CacheCode& code, std::byte* codes, std::byte* highs,
+                          uint16_t* scales) {
+        const uint64_t dims = layout.dims;
+        if (code.bits == 32)
+            copy_rows<kToPlain>(blocked, reinterpret_cast<float*>(codes), first, count, dims, plain);
+        else if (code.bits == 16)
+            copy_rows<kToPlain>(blocked, reinterpret_cast<uint16_t*>(codes), first, count, dims, plain);
+        else
+            copy_rows<kToPlain>(blocked, codes, first, count, dims * code.bits / 8, plain);
+        if (code.highs) copy_rows<kToPlain>(blocked, highs, first, count, dims / 8, plain);
+        if (code.scales > 0)
+            copy_rows<kToPlain>(true, scales, first, count, layout.groups * code.scales, plain);
     };
-    uint16_t* const none = nullptr;
-    if (head.format == CacheType::f32)
-        both(layout.float_keys(), layout.float_values(), none, none);
-    else if (head.format == CacheType::f16)
-        both(layout.half_keys(), layout.half_values(), none, none);
-    else
-        both(layout.int8_keys(), layout.int8_values(), layout.key_scales(), layout.value_scales());
+    side(true, layout.key_code, layout.key_codes(), layout.key_highs(), layout.key_scales());
+    if (layout.rank == 0)
+        side(false, layout.value_code, layout.value_codes(), layout.value_highs(), layout.value_scales());
 }
 
 }  // namespace
 
-uint64_t kv_head_bytes(CacheType format, uint32_t head_dim, uint64_t capacity, uint32_t rank) {
+uint64_t kv_head_bytes(CacheTypes format, uint32_t head_dim, uint64_t capacity, uint32_t rank) {
     return padded_tokens(capacity) *
-           CacheInfo{.kv_heads = 1, .head_dim = head_dim, .type = format, .rank = rank}.row_bytes();
+           CacheInfo{.kv_heads = 1, .head_dim = head_dim, .types = format, .rank = rank}.row_bytes();
 }
 
 void kv_export(const KvHead& head, uint64_t first, uint64_t count, std::byte* out) {

@@ -102,7 +102,7 @@ inline void TileBlock::load_keys(const Tile& tile) {
     for (size_t key = 0; key < tile.keys; key += kPanelKeys) {
         if (tile.seen.lo >= key + kPanelKeys || tile.seen.hi <= key) continue;
         const size_t blocks = smaller(kPanelKeys, round_up(tile.keys - key, kPiece)) / kPiece;
-        convert_keys(cache_, work_.kv.format, (tile.row + key) / kKeyBlock, blocks, scratch_.panel);
+        convert_keys(cache_, (tile.row + key) / kKeyBlock, blocks, scratch_.panel);
         uint16_t* out = memory_.keys + key / kPiece * part_tiles() * kTileValues;
         const float* x = scratch_.panel;
         for (size_t i = 0; i < blocks * dims_; i += kTileCols, out += 2 * kTileValues)
@@ -118,7 +118,7 @@ inline void TileBlock::load_keys(const Tile& tile) {
 // 32 dimensions of the values of keys [first, last), in whole pairs; 0 for keys that nobody sees.
 inline void TileBlock::load_value_pairs(const Tile& tile, size_t first, size_t last, size_t dim) {
     const size_t lo = tile.seen.lo > first ? tile.seen.lo : first, hi = smaller(tile.seen.hi, last);
-    if (lo < hi) convert_values(cache_, work_.kv.format, tile.row + lo, hi - lo, dim, scratch_.panel);
+    if (lo < hi) convert_values(cache_, tile.row + lo, hi - lo, dim, scratch_.panel);
     const auto row = [&](size_t key, size_t piece) {
         if (key < lo || key >= hi) return _mm512_setzero_ps();
         const __m512 v = _mm512_loadu_ps(scratch_.panel + piece * kTile * kPiece + (key - lo) * kPiece);
@@ -236,7 +236,7 @@ inline void TileBlock::sum(float* sums, size_t first_step, size_t last_step) con
 inline void TileBlock::add_loud(const Tile& tile, size_t begin, size_t count) {
     for (size_t key = tile.seen.lo; key < tile.seen.hi; ++key)
         for (size_t dim = 0; loud_[key] && dim < dims_; dim += kPanelDims) {
-            convert_values(cache_, work_.kv.format, tile.row + key, 1, dim, scratch_.panel);
+            convert_values(cache_, tile.row + key, 1, dim, scratch_.panel);
             for (size_t m = 0; m < count; ++m) {
                 const Span own = seen_by(tile, begin + m);
                 if (key < own.lo || key >= own.hi) continue;

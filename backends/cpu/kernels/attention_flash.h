@@ -103,10 +103,12 @@ private:
     Span seen_by_chunk(const Tile& tile, size_t begin) const {
         return {seen_by(tile, begin).lo, seen_by(tile, begin + chunk_queries(begin) - 1).hi};
     }
-    // Few queries read the cache as it is. A tile that they see differently goes through the panel, where
-    // values that some must not see can be checked.
-    bool direct(const Tile& tile) const {
-        return queries_ <= Vec::kDirectQueries && tile.uniform && dims_ % kPiece == 0 && cache_.rank == 0;
+    // Few queries read the cache as it is, in types that a load converts. A tile that they see differently
+    // goes through the panel, where values that some must not see can be checked.
+    bool direct(const Tile& tile, CacheType type) const {
+        const bool plain = type == CacheType::f32 || type == CacheType::f16 || type == CacheType::q8_0;
+        return plain && queries_ <= Vec::kDirectQueries && tile.uniform && dims_ % kPiece == 0 &&
+               cache_.rank == 0;
     }
     Sums sums(size_t query) const {
         return {scratch_.sums + query * width_, width_, scratch_.rescale + query};
@@ -117,11 +119,9 @@ private:
     void score_tile(const Tile& tile);
     void sum_tile(const Tile& tile);
     template <typename Element>
-    void score_direct(const Tile& tile, const typename Element::Type* all_keys,
-                      const typename Element::Type* all_values);
+    void score_direct(const Tile& tile, const typename Element::Type* all_keys);
     template <typename Element>
-    void sum_direct(const Tile& tile, const typename Element::Type* all_keys,
-                    const typename Element::Type* all_values);
+    void sum_direct(const Tile& tile, const typename Element::Type* all_values);
     void sum_direct_group(const Tile& tile, const ValueTile<CachedInt8>& values, size_t group);
     void sum_panel(const Tile& tile, size_t dim, size_t panel_dims);
     void write_out(size_t query, float scale, float* out) const;
@@ -208,12 +208,11 @@ inline void Block::add_tile(const Tile& tile) {
 }
 
 template <typename Element>
-inline void Block::score_direct(const Tile& tile, const typename Element::Type* all_keys,
-                                const typename Element::Type* all_values) {
+inline void Block::score_direct(const Tile& tile, const typename Element::Type* all_keys) {
     const uint16_t* scales =
-        Element::kScaled ? cache_.key_scales() + cache_.scale_index(tile.row, 0) : nullptr;
-    const KeyTile<Element> keys{all_keys + tile.row * dims_, scales, dims_,
-                                reinterpret_cast<const std::byte*>(all_values + tile.row * dims_)};
+        Element::kScaled ? cache_.key_scales() + cache_.key_scale_index(tile.row, 0) : nullptr;
+    const std::byte* const values = cache_.value_codes() + tile.row * dims_ * cache_.value_code.bits / 8;
+    const KeyTile<Element> keys{all_keys + tile.row * dims_, scales, dims_, values};
     const size_t first = tile.seen.lo / kPiece * kPiece, end = round_up(tile.seen.hi, kPiece);
     for (size_t begin = 0; begin < queries_; begin += chunk_)
         with_count<Vec::kQueries>(chunk_queries(begin), [&]<int M>(Count<M>) {
@@ -223,20 +222,15 @@ inline void Block::score_direct(const Tile& tile, const typename Element::Type* 
 }
 
 inline void Block::score_tile(const Tile& tile) {
-    if (direct(tile)) {
-        switch (work_.kv.format) {
-            case CacheType::f32:
-                return score_direct<CachedFloat>(tile, cache_.float_keys(), cache_.float_values());
-            case CacheType::f16:
-                return score_direct<CachedHalf>(tile, cache_.half_keys(), cache_.half_values());
-            case CacheType::q8_0:
-                return score_direct<ScaledInt8>(tile, cache_.int8_keys(), cache_.int8_values());
-        }
+    if (direct(tile, cache_.keys)) {
+        if (cache_.keys == CacheType::f32) return score_direct<CachedFloat>(tile, cache_.float_keys());
+        if (cache_.keys == CacheType::f16) return score_direct<CachedHalf>(tile, cache_.half_keys());
+        return score_direct<ScaledInt8>(tile, cache_.int8_keys());
     }
     for (size_t key = 0; key < tile.keys; key += kPanelKeys) {
         if (tile.seen.lo >= key + kPanelKeys) continue;
         const size_t keys = smaller(kPanelKeys, round_up(tile.keys - key, kPiece));
-        convert_keys(cache_, work_.kv.format, (tile.row + key) / kKeyBlock, keys / kPiece, scratch_.panel);
+        convert_keys(cache_, (tile.row + key) / kKeyBlock, keys / kPiece, scratch_.panel);
         const KeyTile<PanelFloat> panel{scratch_.panel, nullptr, dims_, nullptr};
         for (size_t begin = 0; begin < queries_; begin += chunk_) {
             const Span seen = seen_by_chunk(tile, begin);
@@ -250,13 +244,12 @@ inline void Block::score_tile(const Tile& tile) {
 }
 
 template <typename Element>
-inline void Block::sum_direct(const Tile& tile, const typename Element::Type* all_keys,
-                              const typename Element::Type* all_values) {
+inline void Block::sum_direct(const Tile& tile, const typename Element::Type* all_values) {
     // The next tile's keys are fetched meanwhile; after the last there is nothing to fetch, and these are
     // cached.
-    const auto* next = all_keys + (tile.last ? tile.row : tile.row + tile.keys) * dims_;
+    const uint64_t next = (tile.last ? tile.row : tile.row + tile.keys) * dims_ * cache_.key_code.bits / 8;
     const ValueTile<Element> values{all_values + (tile.row + tile.seen.lo) * dims_, kPiece, dims_,
-                                    tile.seen.hi - tile.seen.lo, reinterpret_cast<const std::byte*>(next)};
+                                    tile.seen.hi - tile.seen.lo, cache_.key_codes() + next};
     if constexpr (sizeof(typename Element::Type) == 1) {
         for (size_t group = 0; group < cache_.groups; ++group) sum_direct_group(tile, values, group);
     } else {
@@ -286,19 +279,13 @@ inline void Block::sum_direct_group(const Tile& tile, const ValueTile<CachedInt8
 }
 
 inline void Block::sum_tile(const Tile& tile) {
-    if (direct(tile)) {
-        switch (work_.kv.format) {
-            case CacheType::f32:
-                return sum_direct<CachedFloat>(tile, cache_.float_keys(), cache_.float_values());
-            case CacheType::f16:
-                return sum_direct<CachedHalf>(tile, cache_.half_keys(), cache_.half_values());
-            case CacheType::q8_0:
-                return sum_direct<CachedInt8>(tile, cache_.int8_keys(), cache_.int8_values());
-        }
+    if (direct(tile, cache_.values)) {
+        if (cache_.values == CacheType::f32) return sum_direct<CachedFloat>(tile, cache_.float_values());
+        if (cache_.values == CacheType::f16) return sum_direct<CachedHalf>(tile, cache_.half_values());
+        return sum_direct<CachedInt8>(tile, cache_.int8_values());
     }
     for (size_t dim = 0; dim < width_; dim += kPanelDims) {
-        convert_values(cache_, work_.kv.format, tile.row + tile.seen.lo, tile.seen.hi - tile.seen.lo, dim,
-                       scratch_.panel);
+        convert_values(cache_, tile.row + tile.seen.lo, tile.seen.hi - tile.seen.lo, dim, scratch_.panel);
         sum_panel(tile, dim, smaller(kPanelDims, width_ - dim));
     }
 }

@@ -4,7 +4,7 @@
 // beforehand.
 #pragma once
 
-#include "kv_layout.h"
+#include "kv_codes.h"
 
 namespace redline::cpu {
 namespace {
@@ -33,6 +33,15 @@ struct CachedHalf {
     static constexpr bool kCached = true;
     static constexpr bool kScaled = false;
     Vec load(const uint16_t* p) const { return Vec::load_half(p); }
+};
+// Converted to floats first.
+struct CachedBfloat {
+    using Type = uint16_t;
+    Vec load(const uint16_t* p) const {
+        float wide[kLanes];
+        widen_bfloats(p, kLanes, wide);
+        return Vec::load(wide);
+    }
 };
 struct CachedInt8 {
     using Type = int8_t;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attention_products.h"
+#include "kv_codes.h"
 #include "vec_math.h"
 
 #include <cstring>
@@ -21,31 +22,45 @@ inline size_t round_up(size_t n, size_t unit) {
     return (n + unit - 1) / unit * unit;
 }
 
-// Keys of `blocks` blocks from `block` on as floats, [block][dim][16].
-inline void convert_keys(const KvLayout& cache, CacheType format, uint64_t block, size_t blocks,
-                         float* panel) {
-    const size_t dims = cache.dims;
-    const uint64_t first = block * dims * kPiece;
-    const size_t count = blocks * dims * kPiece;
-    if (format == CacheType::f32) {
-        std::memcpy(panel, cache.float_keys() + first, count * sizeof(float));
-        return;
+// Keys of a group of dimensions of one block, [dim][16], from their codes in bytes; `scales` are [scale][16].
+inline void scale_group(const int8_t* codes, const uint16_t* scales, bool has_low, float* panel) {
+    for (size_t lane = 0; lane < kPiece; lane += kLanes) {
+        const Vec scale = Vec::load_half(scales + lane);
+        const Vec low = has_low ? Vec::load_half(scales + kPiece + lane) : Vec::set1(0.0f);
+        for (size_t i = lane; i < kGroup * kPiece; i += kPiece) {
+            const Vec scaled = Vec::load_int8(codes + i) * scale;
+            (has_low ? scaled + low : scaled).store(panel + i);
+        }
     }
-    if (format == CacheType::f16) {
+}
+
+// A group of dimensions of one block of keys, from the cache's codes.
+inline void convert_key_group(const KvLayout& cache, uint64_t block, size_t group, float* panel) {
+    const size_t at = block * cache.groups + group;
+    const uint16_t* const scales = cache.key_scales() + at * cache.key_code.scales * kPiece;
+    if (cache.keys == CacheType::q8_0)
+        return scale_group(cache.int8_keys() + at * kGroup * kPiece, scales, false, panel);
+    alignas(64) int8_t codes[kGroup * kPiece];
+    unpack_group<kPiece>(cache.keys, cache.key_codes() + at * kHalfGroup * kPiece,
+                         cache.key_highs() + at * kHighBytes * kPiece, codes);
+    scale_group(codes, scales, cache.key_code.scales == 2, panel);
+}
+
+// Keys of `blocks` blocks from `block` on as floats, [block][dim][16].
+inline void convert_keys(const KvLayout& cache, uint64_t block, size_t blocks, float* panel) {
+    const uint64_t first = block * cache.dims * kPiece;
+    const size_t count = blocks * cache.dims * kPiece;
+    if (cache.keys == CacheType::f32) {
+        std::memcpy(panel, cache.float_keys() + first, count * sizeof(float));
+    } else if (cache.keys == CacheType::f16) {
         const uint16_t* keys = cache.half_keys() + first;
         for (size_t i = 0; i < count; i += kLanes) Vec::load_half(keys + i).store(panel + i);
-        return;
-    }
-    const int8_t* keys = cache.int8_keys() + first;
-    const uint16_t* scales = cache.key_scales() + block * cache.groups * kPiece;
-    for (size_t group = 0; group < blocks * cache.groups; ++group, scales += kPiece) {
-        for (size_t lane = 0; lane < kPiece; lane += kLanes) {
-            const Vec scale = Vec::load_half(scales + lane);
-            for (size_t i = 0; i < kGroup; ++i) {
-                const size_t at = (group * kGroup + i) * kPiece + lane;
-                (Vec::load_int8(keys + at) * scale).store(panel + at);
-            }
-        }
+    } else if (cache.keys == CacheType::bf16) {
+        widen_bfloats(cache.half_keys() + first, count, panel);
+    } else {
+        for (size_t group = 0; group < blocks * cache.groups; ++group)
+            convert_key_group(cache, block + group / cache.groups, group % cache.groups,
+                              panel + group * kGroup * kPiece);
     }
 }
 
@@ -69,48 +84,56 @@ inline void convert_plain_values(const typename Element::Type* values, size_t di
     }
 }
 
-// The value scales of one group for `count` tokens from `token` on, a multiple of 16.
+// One of the value scales of a group for `count` tokens from `token` on, a multiple of 16.
 inline void load_value_scales(const KvLayout& cache, uint64_t token, size_t count, size_t group,
-                              float* scales) {
+                              float* scales, size_t which = 0) {
     for (size_t i = 0; i < count; i += kLanes)
-        Vec::load_half(cache.value_scales() + cache.scale_index(token + i, group)).store(scales + i);
+        Vec::load_half(cache.value_scales() + cache.value_scale_index(token + i, group) + which * kKeyBlock)
+            .store(scales + i);
 }
 
-inline void convert_int8_values(const KvLayout& cache, uint64_t token, size_t count, size_t dim,
-                                float* panel) {
-    const int8_t* values = cache.int8_values() + cache.value_index(token, dim);
-    const uint64_t block = token / kKeyBlock * kKeyBlock;
-    float scales[kTile + kKeyBlock];
+inline void convert_coded_values(const KvLayout& cache, uint64_t token, size_t count, size_t dim,
+                                 float* panel) {
+    const uint64_t block = token / kKeyBlock * kKeyBlock, first = cache.value_index(token, dim);
+    const bool is_int8 = cache.values == CacheType::q8_0, has_low = cache.value_code.scales == 2;
+    float scales[kTile + kKeyBlock], lows[kTile + kKeyBlock];
     load_value_scales(cache, block, token + count - block, dim / kGroup, scales);
-    for (size_t i = 0; i < count; ++i, values += cache.dims) {
+    if (has_low) load_value_scales(cache, block, token + count - block, dim / kGroup, lows, 1);
+    alignas(64) int8_t unpacked[kGroup];
+    for (size_t i = 0; i < count; ++i) {
+        const uint64_t at = first + i * cache.dims;
+        const int8_t* const codes = is_int8 ? cache.int8_values() + at : unpacked;
+        if (!is_int8)
+            unpack_group<1>(cache.values, cache.value_codes() + at / 2, cache.value_highs() + at / 8,
+                            unpacked);
         const Vec scale = Vec::set1(scales[token - block + i]);
-        for (size_t n = 0; n < kPanelDims / kLanes; ++n)
-            (Vec::load_int8(values + n * kLanes) * scale)
-                .store(panel + i * kPiece + column_offset(n, kTile * kPiece));
+        const Vec low = has_low ? Vec::set1(lows[token - block + i]) : Vec::set1(0.0f);
+        for (size_t n = 0; n < kPanelDims / kLanes; ++n) {
+            const Vec scaled = Vec::load_int8(codes + n * kLanes) * scale;
+            (has_low ? scaled + low : scaled).store(panel + i * kPiece + column_offset(n, kTile * kPiece));
+        }
     }
 }
 
+// Elements of keys as floats.
+inline void convert_latent_elements(const KvLayout& cache, uint64_t first, size_t count, float* to) {
+    if (cache.keys == CacheType::bf16) return widen_bfloats(cache.half_keys() + first, count, to);
+    for (size_t i = 0; i < count; i += kLanes)
+        (cache.keys == CacheType::f32 ? Vec::load(cache.float_keys() + first + i)
+                                      : Vec::load_half(cache.half_keys() + first + i))
+            .store(to + i);
+}
+
 // The same of keys, which stand the other way round.
-inline void convert_latents(const KvLayout& cache, CacheType format, uint64_t token, size_t count, size_t dim,
-                            float* panel) {
+inline void convert_latents(const KvLayout& cache, uint64_t token, size_t count, size_t dim, float* panel) {
     const size_t present = smaller(kPanelDims, cache.rank - dim), width = round_up(present, kPiece);
     alignas(64) float block[kPanelDims * kPiece];
-    for (size_t i = present; i < width; ++i)
-        for (size_t lane = 0; lane < kPiece; ++lane) block[i * kPiece + lane] = 0.0f;
     for (uint64_t first = token / kPiece * kPiece; first < token + count; first += kPiece) {
-        for (size_t i = 0; i < present; ++i)
-            for (size_t lane = 0; lane < kPiece; lane += kLanes) {
-                const uint64_t at = cache.key_index(first, dim + i) + lane;
-                float* const to = block + i * kPiece + lane;
-                if (format == CacheType::f32)
-                    Vec::load(cache.float_keys() + at).store(to);
-                else if (format == CacheType::f16)
-                    Vec::load_half(cache.half_keys() + at).store(to);
-                else
-                    (Vec::load_int8(cache.int8_keys() + at) *
-                     Vec::load_half(cache.key_scales() + cache.scale_index(first, dim / kGroup) + lane))
-                        .store(to);
-            }
+        if (cache.key_code.is_quantized())
+            convert_key_group(cache, first / kPiece, dim / kGroup, block);
+        else
+            convert_latent_elements(cache, cache.key_index(first, dim), present * kPiece, block);
+        for (size_t i = present * kPiece; i < width * kPiece; ++i) block[i] = 0.0f;
         const size_t begin = token > first ? token - first : 0, end = smaller(kPiece, token + count - first);
         for (size_t lane = begin; lane < end; ++lane)
             for (size_t i = 0; i < width; ++i)
@@ -119,16 +142,17 @@ inline void convert_latents(const KvLayout& cache, CacheType format, uint64_t to
     }
 }
 
-inline void convert_values(const KvLayout& cache, CacheType format, uint64_t token, size_t count, size_t dim,
-                           float* panel) {
-    if (cache.rank > 0) return convert_latents(cache, format, token, count, dim, panel);
+inline void convert_values(const KvLayout& cache, uint64_t token, size_t count, size_t dim, float* panel) {
+    if (cache.rank > 0) return convert_latents(cache, token, count, dim, panel);
     const uint64_t first = cache.value_index(token, dim);
-    if (format == CacheType::f32)
+    if (cache.values == CacheType::f32)
         convert_plain_values<CachedFloat>(cache.float_values() + first, cache.dims, count, dim, panel);
-    else if (format == CacheType::f16)
+    else if (cache.values == CacheType::f16)
         convert_plain_values<CachedHalf>(cache.half_values() + first, cache.dims, count, dim, panel);
+    else if (cache.values == CacheType::bf16)
+        convert_plain_values<CachedBfloat>(cache.half_values() + first, cache.dims, count, dim, panel);
     else
-        convert_int8_values(cache, token, count, dim, panel);
+        convert_coded_values(cache, token, count, dim, panel);
 }
 
 inline bool all_finite(const float* x, size_t count) {

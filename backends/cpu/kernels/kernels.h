@@ -74,10 +74,10 @@ const LinearKernel& linear_kernel(Isa isa, const Format& format, size_t x_rows);
 
 // ---- Attention ----
 
-// One key-value head of one layer, for one sequence. Layout private to kv_store/kv_load/attend. q8_0 needs
-// head_dim % 32 == 0.
+// One key-value head of one layer, for one sequence. Layout private to kv_store/kv_load/attend. Quantized
+// types need head_dim % 32 == 0.
 struct KvHead {
-    CacheType format = CacheType::f16;
+    CacheTypes format = {};
     uint32_t head_dim = 0;
     uint64_t capacity = 0;      // rows
     std::byte* data = nullptr;  // best at a multiple of 64
@@ -89,7 +89,7 @@ struct KvHead {
 
     uint32_t value_dim() const { return rank > 0 ? rank : head_dim; }
 };
-uint64_t kv_head_bytes(CacheType format, uint32_t head_dim, uint64_t capacity, uint32_t rank = 0);
+uint64_t kv_head_bytes(CacheTypes format, uint32_t head_dim, uint64_t capacity, uint32_t rank = 0);
 
 // `group` query heads that share one key-value head, for `rows` consecutive tokens. Query (r, h) stands at
 // q + r * q_stride + h * head_dim, what it sees likewise with value_dim in `out`. Row r (at position

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/half.h"
-#include "kv_layout.h"
+#include "kv_codes.h"
 
 #include <bit>
 
@@ -20,19 +20,41 @@ inline void widen(const uint16_t* halves, uint64_t n, float* out) {
     }
 }
 
+// The codes of 4 or 5 bits of a group of a token's key.
+inline void read_codes(const KvLayout& layout, uint64_t row, uint64_t group, int8_t (&out)[kGroup]) {
+    const uint64_t block = row / kKeyBlock * kKeyBlock, lane = row % kKeyBlock;
+    std::byte codes[kHalfGroup], highs[kHighBytes] = {};
+    for (uint64_t i = 0; i < kHalfGroup; ++i)
+        codes[i] = layout.key_codes()[block * layout.dims / 2 + (group * kHalfGroup + i) * kKeyBlock + lane];
+    for (uint64_t i = 0; layout.key_code.highs && i < kHighBytes; ++i)
+        highs[i] = layout.key_highs()[block * layout.dims / 8 + (group * kHighBytes + i) * kKeyBlock + lane];
+    unpack_group<1>(layout.keys, codes, highs, out);
+}
+
 // The key of a token; `halves` has room for as many.
 inline void read_key(const KvHead& head, uint64_t row, float* out, uint16_t* halves) {
     const KvLayout layout(head);
     const uint64_t first = layout.key_index(row, 0);  // of its elements, which are kKeyBlock apart
-    if (head.format == CacheType::f32) {
+    if (head.format.keys == CacheType::f32) {
         for (uint64_t i = 0; i < layout.dims; ++i) out[i] = layout.float_keys()[first + i * kKeyBlock];
-    } else if (head.format == CacheType::f16) {
+    } else if (head.format.keys == CacheType::f16) {
         for (uint64_t i = 0; i < layout.dims; ++i) halves[i] = layout.half_keys()[first + i * kKeyBlock];
         widen(halves, layout.dims, out);
-    } else {
+    } else if (head.format.keys == CacheType::bf16) {
         for (uint64_t i = 0; i < layout.dims; ++i)
-            out[i] = float(layout.int8_keys()[first + i * kKeyBlock]) *
-                     half_to_float(layout.key_scales()[layout.scale_index(row, i / kGroup)]);
+            out[i] = bfloat_to_float(layout.half_keys()[first + i * kKeyBlock]);
+    } else {
+        const bool is_int8 = head.format.keys == CacheType::q8_0;
+        for (uint64_t group = 0; group < layout.groups; ++group) {
+            int8_t codes[kGroup];
+            for (uint64_t i = 0; is_int8 && i < kGroup; ++i)
+                codes[i] = layout.int8_keys()[first + (group * kGroup + i) * kKeyBlock];
+            if (!is_int8) read_codes(layout, row, group, codes);
+            const uint16_t* const scales = layout.key_scales() + layout.key_scale_index(row, group);
+            const float scale = half_to_float(scales[0]),
+                        low = layout.key_code.scales == 2 ? half_to_float(scales[kKeyBlock]) : 0.0f;
+            for (uint64_t i = 0; i < kGroup; ++i) out[group * kGroup + i] = float(codes[i]) * scale + low;
+        }
     }
 }
 

@@ -132,7 +132,9 @@ public:
     }
 
     // Values of q8_0 are scaled before or after they are weighted, by how many queries there are.
-    bool alike_rows(const Plan& plan) const override { return plan.cache(op_.cache).type != CacheType::q8_0; }
+    bool alike_rows(const Plan& plan) const override {
+        return plan.cache(op_.cache).types.values != CacheType::q8_0;
+    }
     uint64_t shared_scratch(const Plan&, uint32_t) const override {
         return uint64_t(kSplitRows) * op_.shape.kv_heads * kMaxParts * partial_bytes(1);
     }

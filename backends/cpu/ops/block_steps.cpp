@@ -90,7 +90,7 @@ private:
         const std::span<const uint32_t> pages = view.params.pages_of(segment.first);
         const KvHead head = view.caches.head(op_.cache, 0, pages);
         const uint64_t row = info.row_of(token_of(first), pages);
-        if (head.format == CacheType::f16 && end - first == kScoredKeys && row % kKeyBlock == 0 &&
+        if (head.format.keys == CacheType::f16 && end - first == kScoredKeys && row % kKeyBlock == 0 &&
             info.row_of(token_of(end - 1), pages) == row + kScoredKeys - 1) {
             const KvLayout layout(head);
             kernels_.widen(layout.half_keys() + layout.key_index(row, 0), kScoredKeys * dims, keys);

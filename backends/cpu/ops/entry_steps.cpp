@@ -155,12 +155,17 @@ private:
         return reinterpret_cast<float*>(view.shared_scratch) + (row * kMostParts + part) * part_floats();
     }
 
+    // Keys of few bits would lose some more if they were quantized again.
+    static CacheType gathered_type(const CacheInfo& cache) {
+        return cache_code(cache.types.keys).bits < 8 ? CacheType::f32 : cache.types.keys;
+    }
+
     uint64_t kv_bytes(const Plan& plan) const {
         const uint64_t context = plan.sizing.context;
         uint64_t entries = op_.entries ? context / ratio_ : 0;
         if (op_.chosen) entries = std::min<uint64_t>(entries, plan.slot(op_.chosen).width);
         const uint64_t keys = std::min(window_, context) + entries;
-        return aligned(kv_head_bytes(plan.cache(op_.cache).type, dims_, keys, dims_));
+        return aligned(kv_head_bytes(gathered_type(plan.cache(op_.cache)), dims_, keys, dims_));
     }
 
     // Keys [begin, end) of what a row sees, in the scratch of a worker.
@@ -172,7 +177,7 @@ private:
         const std::span<const uint32_t> pages = view.params.pages_of(row);
         const CacheInfo& info = view.plan.cache(op_.cache);
         const KvHead tokens = view.caches.head(op_.cache, 0, pages);
-        KvHead own{info.type, dims_, end - begin, scratch};
+        KvHead own{gathered_type(info), dims_, end - begin, scratch};
         own.rank = dims_;
         const AttentionKernels& kernels = attention_kernels(isa_);
         for (uint64_t i = begin; i < end; ++i) {

@@ -89,6 +89,24 @@ void center(const RunView& view, const Worker& worker, const Center& op) {
     }
 }
 
+void hadamard(const RunView& view, const Worker& worker, const Hadamard& op) {
+    const float scale = 1.0f / std::sqrt(float(op.width));
+    const auto mine = worker.share(uint64_t(view.rows_of(op.x)) * (view.width(op.x) / op.width));
+    for (uint64_t g = mine.begin; g < mine.end; ++g) {
+        float sums[kMostHadamard];
+        std::copy_n(view.floats(op.x) + g * op.width, op.width, sums);
+        for (uint32_t half = 1; half < op.width; half *= 2)
+            for (uint32_t begin = 0; begin < op.width; begin += 2 * half)
+                for (uint32_t i = begin; i < begin + half; ++i) {
+                    const float a = sums[i], b = sums[i + half];
+                    sums[i] = a + b;
+                    sums[i + half] = a - b;
+                }
+        float* y = view.floats(op.y) + g * op.width;
+        for (uint32_t i = 0; i < op.width; ++i) y[i] = sums[i] * scale;
+    }
+}
+
 // The comparison lets NaN through.
 void sparsify(const RunView& view, const Worker& worker, const Sparsify& op) {
     const uint64_t width = view.width(op.y);
@@ -176,6 +194,8 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
         return simple([o = *o](const RunView& v, const Worker& w) { sparsify(v, w, o); });
     if (const auto* o = std::get_if<Center>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { center(v, w, o); });
+    if (const auto* o = std::get_if<Hadamard>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) { hadamard(v, w, o); });
     if (const auto* o = std::get_if<SelectRows>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { select_rows(v, w, o); });
     if (const auto* o = std::get_if<AddPosition>(&op))

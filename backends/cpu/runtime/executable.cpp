@@ -15,9 +15,9 @@ Result<std::unique_ptr<CacheStore>> CpuCaches::create(std::span<const CacheInfo>
     for (const CacheInfo& cache : caches) {
         made->caches_.push_back(cache);
         made->offsets_.push_back(bytes);
-        bytes += cache.is_state()
-                     ? cache.bytes()
-                     : cache.kv_heads * kv_head_bytes(cache.type, cache.head_dim, cache.capacity, cache.rank);
+        bytes += cache.is_state() ? cache.bytes()
+                                  : cache.kv_heads * kv_head_bytes(cache.types, cache.head_dim,
+                                                                   cache.capacity, cache.rank);
     }
     made->region_ = RL_TRY(Region::allocate(bytes, "the key-value cache", guarded));
     return std::unique_ptr<CacheStore>(std::move(made));
@@ -25,8 +25,8 @@ Result<std::unique_ptr<CacheStore>> CpuCaches::create(std::span<const CacheInfo>
 
 KvHead CpuCaches::head(Cache cache, uint32_t kv_head, std::span<const uint32_t> pages) const {
     const CacheInfo& own = info(cache);
-    const uint64_t bytes = kv_head_bytes(own.type, own.head_dim, own.capacity, own.rank);
-    return {own.type,          own.head_dim,
+    const uint64_t bytes = kv_head_bytes(own.types, own.head_dim, own.capacity, own.rank);
+    return {own.types,         own.head_dim,
             own.capacity,      region_.data() + offsets_[size_t(cache.index)] + kv_head * bytes,
             own.sequence_rows, pages.empty() ? nullptr : pages.data() + own.first_page,
             own.rank};

@@ -13,7 +13,8 @@ namespace redline::hip {
 
 using namespace args;
 
-constexpr uint32_t kMostStreams = 8;  // as in src/plan/ops/streams.h
+constexpr uint32_t kMostStreams = 8;     // as in src/plan/ops/streams.h
+constexpr uint32_t kMostHadamard = 512;  // as in src/plan/ops/rows.h
 
 // y = factor * x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head; y may be x.
 RL_KERNEL(128, rms_norm, NormArgs) {
@@ -56,6 +57,29 @@ RL_KERNEL(128, center, NormArgs) {
         const float mean = block_sum(sum, parts) / float(args.width);
         for (uint32_t i = thread_index(); i < args.width; i += kThreads)
             args.y[group * args.width + i] = x[i] - mean;
+    }
+}
+
+// y = x times a normed Walsh-Hadamard matrix, of `width` elements. A block per group; y may be x.
+RL_KERNEL(128, hadamard, NormArgs) {
+    RL_SHARED float sums[kMostHadamard];
+    const size_t groups = size_t(rows_in_step(args.step, args.of_outputs)) * args.groups;
+    for (size_t group = block_index().x; group < groups; group += grid_blocks()) {
+        const size_t base = group * args.width;
+        for (uint32_t i = thread_index(); i < args.width; i += kThreads) sums[i] = args.x[base + i];
+        for (uint32_t half = 1; half < args.width; half *= 2) {
+            sync_block();
+            for (uint32_t pair = thread_index(); pair < args.width / 2; pair += kThreads) {
+                const uint32_t i = pair / half * 2 * half + pair % half;
+                const float a = sums[i], b = sums[i + half];
+                sums[i] = a + b;
+                sums[i + half] = a - b;
+            }
+        }
+        sync_block();
+        const float scale = 1.0f / __builtin_sqrtf(float(args.width));
+        for (uint32_t i = thread_index(); i < args.width; i += kThreads) args.y[base + i] = sums[i] * scale;
+        sync_block();
     }
 }
 

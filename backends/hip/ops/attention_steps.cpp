@@ -88,7 +88,7 @@ public:
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())),
           gain_(device.report().target.starts_with("gfx10") ? 2.0 : 8.0),
-          type_(plan.cache(op.cache).type) {}
+          type_(plan.cache(op.cache).types.keys) {}
 
     // At most so many queries of a block, and so many blocks of a multiprocessor.
     Choices choices(RowClass rows) const override {
@@ -340,10 +340,10 @@ bool has_kernel(const Attention& op, const Plan& plan) {
 }  // namespace
 
 std::string cache_module(const View& view, Cache cache) {
-    return fmt::format("cache_{}", cache_type_name(view.plan.cache(cache).type));
+    return fmt::format("cache_{}", cache_type_name(view.plan.cache(cache).types.keys));
 }
 std::string cache_kernel(std::string_view stem, const View& view, Cache cache) {
-    return fmt::format("{}_{}", stem, cache_type_name(view.plan.cache(cache).type));
+    return fmt::format("{}_{}", stem, cache_type_name(view.plan.cache(cache).types.keys));
 }
 
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device) {

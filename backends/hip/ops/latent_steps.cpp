@@ -130,7 +130,7 @@ public:
           fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank},
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())),
-          type_(plan.cache(op.cache).type),
+          type_(plan.cache(op.cache).types.keys),
           by_matrix_(type_ != CacheType::f32 && fit_.whole_tiles() &&
                      !device.report().target.starts_with("gfx10")),
           most_queries_(device.report().target.starts_with("gfx11") ? 16 : kManyLatentQueries),

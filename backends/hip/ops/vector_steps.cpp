@@ -107,6 +107,14 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
             return l.launch("vector", "center", striding(blocks_for(uint64_t(groups) * v.rows_of(o.x), 1)),
                             args);
         });
+    if (const auto* o = std::get_if<Hadamard>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            const uint32_t groups = v.width(o.x) / o.width;
+            const args::NormArgs args = {v.step,  v.slot(o.x), v.slot(o.y),       nullptr,
+                                         o.width, groups,      v.of_outputs(o.x), 0.0f};
+            return l.launch("vector", "hadamard", striding(blocks_for(uint64_t(groups) * v.rows_of(o.x), 1)),
+                            args);
+        });
     if (const auto* o = std::get_if<Sparsify>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
             const args::SparsifyArgs args = {v.step, v.slot(o.y), v.width(o.y), v.of_outputs(o.y),

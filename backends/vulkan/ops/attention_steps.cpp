@@ -46,10 +46,14 @@ public:
         args::StoreArgs push = {op_.shape.kv_heads, op_.shape.head_dim, 0, 0, 0};
         set_rows(push, view.plan.cache(op_.cache));
         const VulkanCaches::Buffers& cache = view.caches[op_.cache];
-        return recorder.dispatch(
-            {cache_shader("kv_store", view, op_.cache), 5, 1, {kThreads, uint32_t(view.kind)}},
-            {view.slot(op_.k), view.slot(op_.v), view.step, cache.keys, cache.values}, push,
-            striding(uint64_t(view.rows) * op_.shape.kv_heads));
+        return recorder.dispatch({cache_shader("kv_store", view, op_.cache),
+                                  5,
+                                  1,
+                                  {kThreads, uint32_t(view.kind)},
+                                  0,
+                                  cache_constants(view, op_.cache)},
+                                 {view.slot(op_.k), view.slot(op_.v), view.step, cache.keys, cache.values},
+                                 push, striding(uint64_t(view.rows) * op_.shape.kv_heads));
     }
 
 private:
@@ -87,7 +91,9 @@ public:
             {cache_shader("rope_store", view, op_.cache),
              9,
              1,
-             {threads, s.head_dim, turning(op_, view.plan), lanes, subgroup, uint32_t(view.kind)}},
+             {threads, s.head_dim, turning(op_, view.plan), lanes, subgroup, uint32_t(view.kind)},
+             0,
+             cache_constants(view, op_.cache)},
             {view.slot(op_.q), view.slot(op_.k), view.slot(op_.v), view.step, cache.keys, cache.values,
              view.step, view.vector(op_.q_norm.gain, view.step), view.vector(op_.k_norm.gain, view.step)},
             push,
@@ -103,9 +109,9 @@ class AttentionKernel : public VulkanKernel {
 public:
     AttentionKernel(const Attention& op, const Plan& plan, const Device& device)
         : op_(op),
-          matrices_(matrices_fit(op.shape, plan.cache(op.cache).type, device, kMatrixQueries)),
-          wide_(matrices_fit(op.shape, plan.cache(op.cache).type, device, kWideQueries)),
-          type_(plan.cache(op.cache).type),
+          matrices_(matrices_fit(op.shape, plan.cache(op.cache).types, device, kMatrixQueries)),
+          wide_(matrices_fit(op.shape, plan.cache(op.cache).types, device, kWideQueries)),
+          types_(plan.cache(op.cache).types),
           wanted_(attention_groups(device)),
           few_threads_(std::min(own_threads(device), kFewThreads)),
           most_threads_(std::min(own_threads(device), 512u)),
@@ -137,7 +143,7 @@ public:
     }
 
     Precision precision(uint64_t rows) const override {
-        return by_matrices(rows) ? gpu::attention_of_halfs(type_) : Precision();
+        return by_matrices(rows) ? gpu::attention_of_halfs(types_) : Precision();
     }
 
     bool leaves_int8() const override { return by_few(1); }
@@ -246,10 +252,11 @@ private:
     }
     // Empty when the device, the head or the cache is not for matrix units. A cache in f32 is wanted for its
     // precision.
-    static std::optional<MatrixCut> matrices_fit(const HeadShape& s, CacheType type, const Device& device,
+    static std::optional<MatrixCut> matrices_fit(const HeadShape& s, CacheTypes types, const Device& device,
                                                  uint32_t queries) {
         const MatrixShape* shape = device.use_matrix() ? matrix_shape(device.report()) : nullptr;
-        if (!shape || type == CacheType::f32 || s.head_dim % 16 != 0 || s.head_dim > 4 * kMostPartDim)
+        if (!shape || types.keys == CacheType::f32 || types.values == CacheType::f32 ||
+            s.head_dim % 16 != 0 || s.head_dim > 4 * kMostPartDim)
             return {};
         if (!Pipelines::exists("attention_coop.f16") || device.subgroup() % shape->m != 0 ||
             device.subgroup() / shape->m > 4 || shape->n > kKeysPerTile / 2 ||
@@ -354,7 +361,9 @@ private:
                  14,
                  1,
                  {few_threads(several ? 1 : view.rows), op_.shape.head_dim, n, leaves, turn, subgroup_, kind,
-                  group(), tokens, owners}},
+                  group(), tokens, owners},
+                 0,
+                 cache_constants(view, op_.cache)},
                 {q, y, view.step, cache.keys, cache.values, sinks, partials, view.caches.counters(),
                  leaves == 2   ? view.few_left
                  : leaves == 1 ? view.left
@@ -371,7 +380,9 @@ private:
             {cache_shader("attention", view, op_.cache),
              8,
              1,
-             {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u, kind, group()}},
+             {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u, kind, group()},
+             0,
+             cache_constants(view, op_.cache)},
             {q, y, view.step, cache.keys, cache.values, sinks, partials, view.caches.counters()}, push,
             groups, per_row * rows);
     }
@@ -385,7 +396,9 @@ private:
                                   8,
                                   1,
                                   {cut.threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n, shape.k,
-                                   cut.subgroup, uint32_t(view.kind), cut.parts}},
+                                   cut.subgroup, uint32_t(view.kind), cut.parts},
+                                  0,
+                                  cache_constants(view, op_.cache)},
                                  {view.slot(op_.q), view.slot(op_.y), view.step, cache.keys, cache.values,
                                   view.vector(op_.sinks, view.step), partials, view.caches.counters()},
                                  push, groups, flops);
@@ -393,7 +406,7 @@ private:
 
     Attention op_;
     std::optional<MatrixCut> matrices_, wide_;
-    CacheType type_;
+    CacheTypes types_;
     uint64_t wanted_;  // work-groups, if there is enough to do
     uint32_t few_threads_, most_threads_, subgroup_;
     const Fragments* fragments_;
@@ -446,7 +459,13 @@ private:
 }  // namespace
 
 std::string cache_shader(std::string_view stem, const View& view, Cache cache) {
-    return fmt::format("{}.{}", stem, VulkanCaches::snippet(view.plan.cache(cache).type));
+    return fmt::format("{}.{}", stem, VulkanCaches::snippet(view.plan.cache(cache).types));
+}
+
+std::vector<uint32_t> cache_constants(const View& view, Cache cache) {
+    const CacheTypes types = view.plan.cache(cache).types;
+    if (is_plain_cache(types)) return {};
+    return {uint32_t(types.keys), uint32_t(types.values)};
 }
 
 // On an H100 (Llama-3.1-8B, 8192 tokens in the cache) 256 give 293 tok/s, 512 277.
@@ -474,7 +493,8 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
         return std::make_unique<AttentionKernel>(*o, plan, device);
     }
     if (const auto* o = std::get_if<Attend>(&op))
-        return AttentionKernel::by_few(o->attention.shape, 1)
+        return AttentionKernel::by_few(o->attention.shape, 1) &&
+                       is_plain_cache(plan.cache(o->store.cache).types)
                    ? std::make_unique<AttendKernel>(*o, plan, device)
                    : nullptr;
     return nullptr;

@@ -76,7 +76,9 @@ Status record_attention(Recorder& recorder, const View& view, const BlockAttenti
             {cache_shader("block_attention", view, op.cache),
              6,
              1,
-             {kThreads, op.shape.head_dim, uint32_t(view.kind)}},
+             {kThreads, op.shape.head_dim, uint32_t(view.kind)},
+             0,
+             cache_constants(view, op.cache)},
             {view.slot(op.q), view.slot(op.chosen), view.slot(op.y), view.step, planes.keys, planes.values},
             push, striding(uint64_t(rows) * op.shape.heads), per_row * rows);
     });
@@ -128,7 +130,9 @@ public:
                 {cache_shader("block_few", view, op_.cache),
                  8,
                  1,
-                 {threads_, op_.shape.head_dim, n, uint32_t(view.kind), group()}},
+                 {threads_, op_.shape.head_dim, n, uint32_t(view.kind), group()},
+                 0,
+                 cache_constants(view, op_.cache)},
                 {view.slot(op_.q), view.slot(op_.y), view.step, planes.keys, planes.values,
                  view.slot(op_.chosen), partials, view.caches.counters()},
                 push, {push.splits, uint64_t(rows) * groups_of_row(n), op_.shape.kv_heads}, per_row * rows);

@@ -196,8 +196,8 @@ public:
         : op_(op),
           fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank,
                std::min(own_threads(device), kLatentThreads)},
-          cuts_(matrix_cuts(fit_, plan.cache(op.cache).type, device)),
-          type_(plan.cache(op.cache).type),
+          cuts_(matrix_cuts(fit_, plan.cache(op.cache).types.keys, device)),
+          type_(plan.cache(op.cache).types.keys),
           wanted_(uint32_t(attention_groups(device))) {}
 
     // Whether one query at least has room.

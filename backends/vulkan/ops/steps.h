@@ -64,6 +64,8 @@ Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gat
 
 // Of kernels that come once for each type of the cache.
 std::string cache_shader(std::string_view stem, const View& view, Cache cache);
+// PipelineSpec::cache of such a kernel.
+std::vector<uint32_t> cache_constants(const View& view, Cache cache);
 template <typename Args>
 void set_rows(Args& push, const CacheInfo& cache) {
     push.capacity = uint32_t(cache.capacity);

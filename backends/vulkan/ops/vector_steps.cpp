@@ -117,6 +117,13 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
             return r.dispatch({"center", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step}, push,
                               striding(uint64_t(groups) * v.rows_of(o.x)));
         });
+    if (const auto* o = std::get_if<Hadamard>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            const uint32_t groups = v.width(o.x) / o.width;
+            const args::NormArgs push = {o.width, groups, rows_kind(v.plan, o.x), 0, 0.0f, 0};
+            return r.dispatch({"hadamard", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step}, push,
+                              striding(uint64_t(groups) * v.rows_of(o.x)));
+        });
     if (const auto* o = std::get_if<Sparsify>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
             const args::SparsifyArgs push = {v.width(o.y), rows_kind(v.plan, o.y), o.deviations};

@@ -2,6 +2,7 @@
 // backends/shared/cache_rows.h lays them out. See shaders/caches.
 #pragma once
 
+#include "backends/shared/cache_rows.h"
 #include "backends/vulkan/runtime/memory.h"
 
 namespace redline::vulkan {
@@ -24,8 +25,10 @@ public:
     // Behind those of kernels whose work-groups share results follow some of kernels that leave rows.
     static constexpr uint32_t kCounters = 1024, kLeaveCounters = 64;
     const Buffer& counters() const { return counters_; }
-    // Of the snippet in shaders/caches.
-    static std::string_view snippet(CacheType type) { return cache_type_name(type); }
+    // The name of the snippet in shaders/caches: types that are alike and common have one each.
+    static std::string_view snippet(CacheTypes types) {
+        return is_plain_cache(types) ? cache_type_name(types.keys) : "mixed";
+    }
 
 private:
     VulkanCaches(Device& device, std::span<const CacheInfo> caches)

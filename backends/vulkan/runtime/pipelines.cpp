@@ -144,8 +144,9 @@ Result<VkPipelineLayout> Pipelines::layout_of(Pipeline& pipeline) {
 }
 
 std::string PipelineSpec::key() const {
-    return fmt::format("{}/{}/{}/{}{}", shader, bindings, matrices, fmt::join(constants, ","),
-                       subgroup > 0 ? fmt::format("/{}", subgroup) : "");
+    return fmt::format("{}/{}/{}/{}{}{}", shader, bindings, matrices, fmt::join(constants, ","),
+                       subgroup > 0 ? fmt::format("/{}", subgroup) : "",
+                       cache.empty() ? "" : fmt::format("/cache {}", fmt::join(cache, ",")));
 }
 
 Result<Pipeline> Pipelines::begun(const PipelineSpec& spec) {
@@ -208,9 +209,13 @@ Status Pipelines::compile(const PipelineSpec& spec, Pipeline& pipeline) const {
     RL_TRY(checked(vkCreateShaderModule(device_.handle(), &module_create, nullptr, &module),
                    "loading shader " + pipeline.name));
     std::vector<VkSpecializationMapEntry> entries;
-    for (uint32_t i = 0; i < spec.constants.size(); ++i) entries.push_back({i, i * 4, 4});
-    const VkSpecializationInfo constants = {uint32_t(entries.size()), entries.data(),
-                                            spec.constants.size() * 4, spec.constants.data()};
+    std::vector<uint32_t> values = spec.constants;
+    values.insert(values.end(), spec.cache.begin(), spec.cache.end());
+    const auto plain = uint32_t(spec.constants.size());
+    for (uint32_t i = 0; i < values.size(); ++i)
+        entries.push_back({i < plain ? i : kFirstCacheConstant + i - plain, i * 4, 4});
+    const VkSpecializationInfo constants = {uint32_t(entries.size()), entries.data(), values.size() * 4,
+                                            values.data()};
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo required = {
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
     required.requiredSubgroupSize = spec.subgroup > 0 ? spec.subgroup : device_.subgroup();

@@ -19,15 +19,17 @@ struct Pipeline {
 };
 
 constexpr uint32_t kPushBytes = 80;
+constexpr uint32_t kFirstCacheConstant = 30;
 
 struct PipelineSpec {
     std::string key() const;
 
     std::string_view shader;
-    uint32_t bindings = 1;            // numbers used, binding 0 counted once
-    uint32_t matrices = 1;            // descriptors of binding 0
-    std::vector<uint32_t> constants;  // specialisation constants 0, 1, ...
-    uint32_t subgroup = 0;            // its size; 0: that of the device's kernels
+    uint32_t bindings = 1;             // numbers used, binding 0 counted once
+    uint32_t matrices = 1;             // descriptors of binding 0
+    std::vector<uint32_t> constants;   // specialisation constants 0, 1, ...
+    uint32_t subgroup = 0;             // its size; 0: that of the device's kernels
+    std::vector<uint32_t> cache = {};  // constants from kFirstCacheConstant on: see shaders/caches/mixed.glsl
 };
 
 class Pipelines {

@@ -54,16 +54,6 @@ Status parse_list(const std::string& text, int64_t low, int64_t high, std::vecto
     return {};
 }
 
-std::vector<std::string> split_list(const std::string& text) {
-    std::vector<std::string> parts;
-    for (size_t at = 0; at <= text.size();) {
-        const size_t end = std::min(text.find(',', at), text.size());
-        if (end > at) parts.push_back(text.substr(at, end - at));
-        at = end + 1;
-    }
-    return parts;
-}
-
 void add_list(Options& options, std::string_view names, std::string help, int64_t high,
               std::vector<int64_t>& target) {
     help += fmt::format(" (default: {})", fmt::join(target, ","));
@@ -106,12 +96,7 @@ Options declare(BenchOptions& bench) {
     add_list(options, "-b --batch-size", "tokens read at a time; 0: 512, on cards of 16 GB or more 1024",
              kMostBatch, bench.batches);
     options.common("tokens read at a time");
-    add_cache_options(options, [&bench](const std::string& text) -> Status {
-        bench.caches.clear();
-        for (const std::string& name : split_list(text))
-            bench.caches.push_back(RL_TRY(parse_cache_type(name)));
-        return bench.caches.empty() ? parse_cache_type("").error() : Status();
-    });
+    add_cache_lists(options, bench.caches);
     options.number("-r --repetitions", "times that each test is run", bench.repetitions, 1, 100000);
     options.common("times that each test is run");
     options.flag("--no-warmup",
@@ -352,9 +337,10 @@ private:
         for (const int64_t batch : options_.batches)
             most.batch = std::max(
                 most.batch, batch > 0 ? uint32_t(batch) : batch_of(model, loaded.device.backend->device()));
-        for (const CacheType type : {CacheType::q8_0, CacheType::f16, CacheType::f32})
-            if (std::find(options_.caches.begin(), options_.caches.end(), type) != options_.caches.end())
-                most.cache = type;
+        const auto bits = [](CacheTypes types) {
+            return cache_code(types.keys).bits + cache_code(types.values).bits;
+        };
+        most.cache = *std::ranges::max_element(options_.caches, {}, bits);
         int64_t context = 0;
         for (const int64_t depth : options_.depths)
             for (const Test& test : list_tests(options_))
@@ -375,8 +361,8 @@ private:
 
     // Each type of cache has its kernels.
     Status check_all(LoadedModel& loaded, ModelOptions model, uint64_t context) const {
-        for (const CacheType type : options_.caches) {
-            model.cache = type;
+        for (const CacheTypes types : options_.caches) {
+            model.cache = types;
             RL_TRY(check_kernels(loaded, model, context, 1));
             RL_TRY(quick_tune(loaded, model, context, 1));
         }
@@ -407,7 +393,7 @@ private:
         LoadedModel loaded = RL_TRY(load(model));
         const double bandwidth = RL_TRY(measure_bandwidth(loaded, model));
         for (const int64_t batch : options_.batches)
-            for (const CacheType cache : options_.caches)
+            for (const CacheTypes cache : options_.caches)
                 for (const int64_t depth : options_.depths)
                     for (const Test& test : list_tests(options_)) {
                         BenchRecord record = describe(loaded, model);
@@ -542,7 +528,8 @@ Status check_kind(const Options& options, const BenchOptions& bench) {
     std::vector<std::string_view> unused = {"--prompt-gen", "--batch-size", "--no-warmup", "--devices"};
     if (!sizes) unused.insert(unused.end(), {"--n-prompt", "--n-gen", "--n-depth"});
     unused.insert(unused.end(), {"--self-test", "--no-self-test"});
-    if (bench.ops && !sizes) unused.insert(unused.end(), {"--cache-type-k", "--cache-type"});
+    if (bench.ops && !sizes)
+        unused.insert(unused.end(), {"--cache-type-k", "--cache-type-v", "--cache-type"});
     if (!bench.ops) unused.push_back("--repetitions");
     for (const std::string_view name : unused)
         if (options.given(name)) return error("{} means nothing with {}: leave it out", name, kind);

@@ -19,7 +19,7 @@ struct BenchOptions {
     std::vector<int64_t> depths = {0};
     std::vector<int64_t> threads = {0};
     std::vector<int64_t> batches = {0};  // 0: see batch_of()
-    std::vector<CacheType> caches = {CacheType::f16};
+    std::vector<CacheTypes> caches = {CacheTypes()};
     int32_t repetitions = 5;
     bool warmup = true;
     bool devices = false;  // every one that can be used
@@ -58,7 +58,7 @@ struct BenchRecord {
     bool has_split = false;  // the CPU has the others
     int64_t threads = 0;     // as asked for; 0: one per physical core
     int64_t batch = 0;
-    CacheType cache = CacheType::f16;
+    CacheTypes cache = {};
     int64_t prompt = 0;      // tokens read in chunks of the batch
     int64_t generation = 0;  // tokens read one by one
     int64_t depth = 0;       // tokens in the cache before that

@@ -95,8 +95,8 @@ static Json to_json(const BenchRecord& r) {
             {"quick_tune_seconds", r.quick_tune_seconds},
             {"n_batch", r.batch},
             {"n_threads", r.threads},
-            {"type_k", cache_type_name(r.cache)},
-            {"type_v", cache_type_name(r.cache)},
+            {"type_k", cache_type_name(r.cache.keys)},
+            {"type_v", cache_type_name(r.cache.values)},
             {"n_prompt", r.prompt},
             {"n_gen", r.generation},
             {"n_depth", r.depth},
@@ -146,7 +146,7 @@ static std::string md_line(const BenchRecord& r) {
         "| {:<30} | {:>12} | {:<8} | {:>7} | {:>5} | {:>16} | {:>20} | {:>7.2f} | {:>7} | "
         "{:>8.1f} |\n",
         r.model_type, format_bytes(r.file_bytes), r.device_id + (r.has_split ? "+cpu" : ""), r.threads,
-        cache_type_name(r.cache), r.test_name(), rate, r.gb_per_second(), share_text(r.bandwidth_share()),
+        cache_types_name(r.cache), r.test_name(), rate, r.gb_per_second(), share_text(r.bandwidth_share()),
         r.gflop_per_second());
 }
 

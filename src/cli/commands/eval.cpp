@@ -44,7 +44,7 @@ Options declare(EvalOptions& eval) {
     options.word_is("--model");
     add_voice_options(options);
     options.example("redline eval model.gguf -f wiki.test.raw");
-    options.example("redline eval model.gguf -f wiki.test.raw -c 2048 -ctk q8_0");
+    options.example("redline eval model.gguf -f wiki.test.raw -c 2048 --cache-type q8_0");
     options.remark(
         "The value is that of llama-perplexity: chunks of -c tokens, each from an empty cache and with the "
         "first token replaced by BOS if the model has one, of which the second half is scored. A rest that "
@@ -114,7 +114,7 @@ Json describe(const LoadedModel& loaded, const Perplexity& result, uint64_t chun
             {"running", result.running},
             {"seconds", seconds},
             {"tokens_per_second", seconds > 0.0 ? double(read) / seconds : 0.0},
-            {"cache_type", cache_type_name(loaded.cache)},
+            {"cache_type", cache_types_name(loaded.cache)},
             {"model", model_json(loaded)},
             {"device", device_json(loaded)}};
 }

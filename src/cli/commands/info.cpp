@@ -164,7 +164,7 @@ Result<Json> shared_memory_json(LoadedModel& loaded, const ModelOptions& options
     const SessionOptions session = session_options(options, loaded.device.backend->device(), context);
     const SessionNeed need = RL_TRY(session_need(loaded, session));
     Json memory = {{"context", context},
-                   {"cache_type", cache_type_name(options.cache)},
+                   {"cache_type", cache_types_name(options.cache)},
                    {"weights", need.need.weights},
                    {"decoded", describe_decoding(model.file_weights(), *loaded.device.backend)},
                    {"cache", need.need.cache},
@@ -190,7 +190,7 @@ Result<Json> memory_json(LoadedModel& loaded, const ModelOptions& options, uint6
     const uint64_t budget = device.memory.bytes;
     Json memory = {
         {"context", context},
-        {"cache_type", cache_type_name(options.cache)},
+        {"cache_type", cache_types_name(options.cache)},
         {"weights", need.weights},
         {"decoded", describe_decoding(model.file_weights(), backend)},
         {"cache", need.cache},

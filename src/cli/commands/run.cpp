@@ -311,7 +311,7 @@ Json describe(const RunOptions& run, const LoadedModel& loaded, const Session& s
                 {"seed", sampler.seed()},
                 {"temperature", real_json(double(run.sampling.sampler.temperature))},
                 {"context", session.context()},
-                {"cache_type", cache_type_name(run.model.cache)},
+                {"cache_type", cache_types_name(run.model.cache)},
                 {"timings", timings_json(loaded, session, a.prompt, g)},
                 {"speculation", methods_json(run.methods)},
                 {"model", model_json(loaded)},

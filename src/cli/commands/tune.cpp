@@ -289,10 +289,7 @@ Options declare(TuneCommandOptions& tune) {
     options.number("-c --ctx-size", "tokens of context (default: 4096)", tune.model.context, 1, kMostContext);
     options.common("tokens of context");
     options.number("-b --batch-size --ubatch-size", kBatchHelp, tune.model.batch, 1, kMostBatch);
-    add_cache_options(options, [&tune](const std::string& name) -> Status {
-        tune.model.cache = RL_TRY(parse_cache_type(name));
-        return {};
-    });
+    add_cache_options(options, tune.model.cache);
     add_device_options(options, tune.model);
     options.flag("--list", "print what could be chosen, and what is, without measuring", tune.list);
     options.flag("--json", "write one JSON object", tune.json);

@@ -231,7 +231,7 @@ private:
         }
         return {{"model", path_},
                 {"reference", {{"device", "cpu"}, {"detail", reference_detail_}, {"plain", plain_}}},
-                {"cache_type", cache_type_name(options_.model.cache)},
+                {"cache_type", cache_types_name(options_.model.cache)},
                 {"devices", devices}};
     }
 
@@ -259,10 +259,7 @@ Options declare(VerifyOptions& verify) {
     options.common("a model (without: the demo model)");
     add_threads_option(options, "physical core", verify.model.threads);
     options.common("threads (usually one per core)");
-    add_cache_options(options, [&verify](const std::string& name) -> Status {
-        verify.model.cache = RL_TRY(parse_cache_type(name));
-        return {};
-    });
+    add_cache_options(options, verify.model.cache);
     add_device_options(options, verify.model);
     options.flag("--json", "write one JSON object", verify.json);
     options.common("write one JSON object");

@@ -38,10 +38,7 @@ void add_model_options(Options& options, ModelOptions& target) {
     };
     options.each("-b --batch-size", "N", kBatchHelp, batch(false));
     options.each("-ub --ubatch-size", "N", "the same, and goes before it", batch(true));
-    add_cache_options(options, [&target](const std::string& name) -> Status {
-        target.cache = RL_TRY(parse_cache_type(name));
-        return {};
-    });
+    add_cache_options(options, target.cache);
     add_device_options(options, target);
 }
 
@@ -196,16 +193,68 @@ void add_voice_options(Options& options) {
                  voice().colour, false);
 }
 
-void add_cache_options(Options& options, std::function<Status(const std::string&)> take) {
-    auto first = std::make_shared<std::string>();
-    const auto same = [first, take = std::move(take)](const std::string& name) -> Status {
-        if (!first->empty() && *first != name)
-            return error("is {} where the other is {}: keys and values have one type here", name, *first);
-        *first = name;
-        return take(name);
+std::vector<std::string> split_list(const std::string& text) {
+    std::vector<std::string> parts;
+    for (size_t at = 0; at <= text.size();) {
+        const size_t end = std::min(text.find(',', at), text.size());
+        if (end > at) parts.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return parts;
+}
+
+constexpr const char* kRotationHelp =
+    "cache keys and values of 4 or 5 bits as they are: else they are rotated before, where heads are a multiple "
+    "of 64, and lose less";
+
+void add_cache_options(Options& options, CacheTypes& target) {
+    const auto sets = [](std::initializer_list<CacheType*> types) {
+        return [types = std::vector(types)](const std::string& name) -> Status {
+            const CacheType given = RL_TRY(parse_cache_type(name));
+            for (CacheType* const type : types) *type = given;
+            return {};
+        };
     };
-    options.each("-ctk --cache-type-k", "f16|q8_0|f32", "type of the key-value cache (default: f16)", same);
-    options.each("-ctv --cache-type-v --cache-type", "f16|q8_0|f32", "the same; one type serves both", same);
+    options.each("-ctk --cache-type-k", "TYPE", kKeysHelp, sets({&target.keys}));
+    options.each("-ctv --cache-type-v", "TYPE", kValuesHelp, sets({&target.values}));
+    options.each("--cache-type", "TYPE", "type of both", sets({&target.keys, &target.values}));
+    options.flag("--no-cache-rotation", kRotationHelp, target.rotate, false);
+}
+
+void add_cache_lists(Options& options, std::vector<CacheTypes>& target) {
+    struct Lists {
+        std::vector<CacheType> keys = {CacheType::f16}, values = {CacheType::f16};
+        std::vector<CacheTypes> alike;
+        bool rotate = true;
+    };
+    const auto lists = std::make_shared<Lists>();
+    const auto settle = [lists, &target] {
+        target = lists->alike;
+        for (const CacheType keys : lists->keys)
+            for (const CacheType values : lists->values)
+                if (lists->alike.empty()) target.emplace_back(keys, values);
+        for (CacheTypes& types : target) types.rotate = lists->rotate;
+    };
+    const auto takes = [settle](auto each) {
+        return [settle, each](const std::string& text) -> Status {
+            std::vector<CacheType> types;
+            for (const std::string& name : split_list(text)) types.push_back(RL_TRY(parse_cache_type(name)));
+            if (types.empty()) return parse_cache_type("").error();
+            each(types);
+            settle();
+            return {};
+        };
+    };
+    options.each("-ctk --cache-type-k", "TYPE[,...]", kKeysHelp,
+                 takes([lists](const auto& types) { lists->keys = types; }));
+    options.each("-ctv --cache-type-v", "TYPE[,...]", kValuesHelp,
+                 takes([lists](const auto& types) { lists->values = types; }));
+    options.each("--cache-type", "TYPE[,...]", "type of both, in place of these",
+                 takes([lists](const auto& types) { lists->alike.assign(types.begin(), types.end()); }));
+    options.flag("--no-cache-rotation", kRotationHelp, [lists, settle] {
+        lists->rotate = false;
+        settle();
+    });
 }
 
 Status check_model_given(const std::string& path) {

@@ -31,9 +31,16 @@ void add_split_options(Options& options, ModelOptions& target);
 void add_threads_option(Options& options, std::string_view cores, uint32_t& target);
 // -v, -q, --no-color.
 void add_voice_options(Options& options);
-// -ctk, -ctv: one type for both, since the cache stores key and value side by side.
-void add_cache_options(Options& options, std::function<Status(const std::string&)> take);
+// -ctk, -ctv, --cache-type for both, --no-cache-rotation.
+void add_cache_options(Options& options, CacheTypes& target);
+// The same of lists, of all pairs of which `target` consists.
+void add_cache_lists(Options& options, std::vector<CacheTypes>& target);
+// The parts of "A,B"; empty ones are left out.
+std::vector<std::string> split_list(const std::string& text);
 
+constexpr const char* kKeysHelp =
+    "type of cached keys: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl (default: f16)";
+constexpr const char* kValuesHelp = "type of cached values, likewise (default: f16)";
 constexpr const char* kBatchHelp = "tokens read at a time (default: 512; on cards of 16 GB or more 1024)";
 
 // Says how to name a model when none was.

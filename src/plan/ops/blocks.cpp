@@ -99,7 +99,7 @@ void EntryAttention::list(OpFacts& f) const {
     const CacheInfo* blocks = entries ? f.cache(entries) : nullptr;
     f.that(!blocks || !keeps ||
                (blocks->rank == width && blocks->head_dim == width && blocks->window == 0 &&
-                blocks->type == keeps->type && kPageRows % blocks->ratio == 0),
+                blocks->types == keeps->types && kPageRows % blocks->ratio == 0),
            "the entries are of another kind");
     f.that(!chosen || f.width(chosen) > 0, "no blocks are chosen");
     if (blocks) f.note(fmt::format(", blocks of {}", blocks->ratio));

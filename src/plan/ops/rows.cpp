@@ -3,6 +3,7 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace redline {
 
@@ -99,6 +100,13 @@ bool NormedSum::decompose(PlanBuilder& out) const {
 void Center::list(OpFacts& f) const {
     f.slot("y", y, f.width(x));
     f.that(width > 0 && f.width(x) % width == 0, "the row is not a multiple of the width that is centred");
+    f.note(fmt::format(" {}", width));
+}
+
+void Hadamard::list(OpFacts& f) const {
+    f.slot("y", y, f.width(x));
+    f.that(width >= 2 && width <= kMostHadamard && std::has_single_bit(width) && f.width(x) % width == 0,
+           "the row has no whole powers of two to rotate");
     f.note(fmt::format(" {}", width));
 }
 

@@ -86,6 +86,21 @@ struct Center {
     void list(OpFacts& f) const;
 };
 
+// y = x times a Walsh-Hadamard matrix, for each `width` consecutive elements of a row: H[i][j] is 1 or -1, by
+// whether the number of bits in i & j is even, divided by sqrt(width). It is orthogonal, and its inverse. The
+// width is a power of two; y may be x.
+struct Hadamard {
+    static constexpr std::string_view kName = "hadamard";
+    Slot x;
+    uint32_t width = 0;
+    Slot y;
+
+    Access access() const { return {{x}, {y}}; }
+    void visit_indices(auto&& visit) { visit(x, y); }
+    void list(OpFacts& f) const;
+};
+constexpr uint32_t kMostHadamard = 512;  // as kernels have it
+
 // y = max(y - mean - deviations * standard deviation, 0), with mean and deviation of the row; the variance is
 // divided by the number of elements. Few elements stay above zero.
 struct Sparsify {

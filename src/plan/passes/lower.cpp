@@ -1,8 +1,11 @@
 #include "plan/far_backend.h"
+#include "plan/passes/cut.h"
 #include "plan/passes/shared_experts.h"
 #include "plan/passes/waits.h"
 #include "plan/rank_link.h"
 #include "plan/stored_weights.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -110,6 +113,23 @@ static void put_in_order(BoundPlan& bound) {
     bound.kernels = std::move(kernels);
 }
 
+// ", whose cache is of q4_0; it has f16 and q8_0" for an op that has a kernel with another type of cache.
+static std::string other_caches(const Op& op, const Plan& plan, Backend& backend) {
+    const std::vector<Cache> caches = caches_of(op);
+    const auto held = std::ranges::find_if(caches, [&](Cache c) { return !plan.cache(c).is_state(); });
+    if (held == caches.end()) return "";
+    std::vector<std::string_view> names;
+    Plan other = plan;
+    for (const CacheType type : kCacheTypes) {
+        for (const Cache c : caches)
+            if (!plan.cache(c).is_state()) other.caches[size_t(c.index)].types = type;
+        if (backend.kernel_for(op, other)) names.push_back(cache_type_name(type));
+    }
+    if (names.empty()) return "";
+    return fmt::format(" with a cache of {}, but with {}, alike for keys and values",
+                       cache_types_name(plan.cache(*held).types), fmt::join(names, ", "));
+}
+
 // Places kernels for an op, or for the parts of its decomposition.
 static Status place_op(Step first, PlanBuilder& out, Backend& backend, bool fuse, BoundPlan& bound,
                        std::vector<Step>& placed) {
@@ -129,8 +149,9 @@ static Status place_op(Step first, PlanBuilder& out, Backend& backend, bool fuse
                 return error("{} computes {}{} wrongly; the device cpu runs it", backend.device().name,
                              op_name(step.op), op_matrix(step.op, out.plan()));
             if (out.plan().steps.size() == before)
-                return error("{} has no kernel for {}{}; the device cpu runs it", backend.device().name,
-                             op_name(step.op), op_matrix(step.op, out.plan()));
+                return error("{} has no kernel for {}{}{}; the device cpu runs it", backend.device().name,
+                             op_name(step.op), op_matrix(step.op, out.plan()),
+                             other_caches(step.op, out.plan(), backend));
         }
         const auto& parts = out.plan().steps;
         for (size_t i = parts.size(); i > before; --i) {

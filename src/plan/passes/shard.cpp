@@ -190,6 +190,7 @@ private:
         if (op.column) mine.column = elements_of(op.column, op.y, 1);
     }
     void divide(Center&, const Center&) {}
+    void divide(Hadamard&, const Hadamard&) {}
     void divide(OutputGate&, const OutputGate&) {}
     void divide(RmsNorm& mine, const RmsNorm& op) {
         mine.norm.gain = op.gain_of_row(whole_) ? elements_of(op.norm.gain, op.y, 1) : all(op.norm.gain);

@@ -196,6 +196,7 @@ private:
                    : o->x ? std::vector<Alike>{{o->x}, {o->y}}
                           : std::vector<Alike>();
         if (const auto* o = std::get_if<Center>(&op)) return {{o->x}, {o->y}};
+        if (const auto* o = std::get_if<Hadamard>(&op)) return {{o->x}, {o->y}};
         if (const auto* o = std::get_if<HeadLinear>(&op)) return {{o->x, o->x_stride}, {o->y, o->y_stride}};
         if (const auto* o = std::get_if<OutputGate>(&op))
             return {{o->x, plan_.slot(o->x).width}, {o->y, plan_.slot(o->y).width}};
@@ -301,6 +302,10 @@ private:
     void admit_cut(const Center& op) {
         admit_all(op);
         whole_groups(op.x, op.width, "a mean of whole rows needs those of all ranks");
+    }
+    void admit_cut(const Hadamard& op) {
+        admit_all(op);
+        whole_groups(op.x, op.width, "a rotation would be divided");
     }
     void admit_cut(const Rope& op) { whole_groups(op.x, op.head_dim, "a head would be divided"); }
     void admit_cut(const OutputGate& op) {

@@ -19,8 +19,10 @@ constexpr std::chrono::milliseconds kFileLook(50);
 Status Scheduler::Loop::open_files() {
     if (options_.cache_folder.path.empty()) return {};
     const Model& model = engine_->model();
-    std::string key =
-        fmt::format("{:016x}-{}", RL_TRY(model.fingerprint()), cache_type_name(engine_->options().cache));
+    const CacheTypes types = engine_->options().cache;
+    std::string key = fmt::format("{:016x}-{}", RL_TRY(model.fingerprint()), cache_type_name(types.keys));
+    if (!types.are(types.keys)) key += fmt::format("-{}", cache_type_name(types.values));
+    if (!types.rotate) key += "-plain";
     // With longrope the rotation of all positions depends on the context.
     if (model.gguf().find("rope_factors_long.weight")) key += fmt::format("-{}", engine_->options().context);
     files_ = RL_TRY(KeptFiles::open(options_.cache_folder, key, engine_->rewinds(), *host_.notes));
