@@ -237,16 +237,21 @@ TEST_CASE("session: caches that are rotated are rewound, saved and restored, and
         const CacheTypes types = {CacheType::q4_0, CacheType::q5_1};
         std::optional<Session> session = with_cache(model, {64, 64}, types);
         if (!session) continue;
-        must(session->feed(tokens));
+        // In the same steps each time: where kernels of another number of rows round keys in another way,
+        // codes of four bits are others.
+        const auto first = std::span(tokens).first(tokens.size() / 2),
+                   rest = std::span(tokens).subspan(first.size());
+        must(session->feed(first));
+        must(session->feed(rest));
         const std::vector<float> whole = copy(session->logits());
-        session->rewind(tokens.size() / 2);
+        session->rewind(first.size());
         must(session->save(path));
-        must(session->feed(std::span(tokens).subspan(tokens.size() / 2)));
+        must(session->feed(rest));
         const std::vector<float> again = copy(session->logits());
-        CHECK(relative_error(again, whole) < 0.02);
+        CHECK(again == whole);
         std::optional<Session> other = with_cache(model, {48, 48}, types);
         must(other->restore(path));
-        must(other->feed(std::span(tokens).subspan(tokens.size() / 2)));
+        must(other->feed(rest));
         CHECK(copy(other->logits()) == again);
         std::optional<Session> unlike =
             with_cache(model, {64, 64}, {CacheType::q4_0, CacheType::q5_1, false});
