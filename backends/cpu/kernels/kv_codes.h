@@ -15,20 +15,27 @@ constexpr uint32_t kHighBytes = kGroup / 8;
 // The levels of iq4_nl, in steps of its scale.
 constexpr int8_t kLevels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
+#if __has_builtin(__builtin_shuffle)
 using Bytes16 = int8_t __attribute__((vector_size(16)));
+// Looks up 16 codes at a time.
+inline void codes_to_levels(int8_t* codes, size_t count) {
+    Bytes16 levels, some;
+    std::memcpy(&levels, kLevels, sizeof levels);
+    for (size_t i = 0; i < count; i += sizeof some) {
+        std::memcpy(&some, codes + i, sizeof some);
+        some = __builtin_shuffle(levels, some);
+        std::memcpy(codes + i, &some, sizeof some);
+    }
+}
+#else  // clang, which builds for sanitizers
+inline void codes_to_levels(int8_t* codes, size_t count) {
+    for (size_t i = 0; i < count; ++i) codes[i] = kLevels[codes[i]];
+}
+#endif
 
 // Code to element, in steps of the scale. Of types with a minimum codes count from there.
 inline void signed_codes(CacheType type, int8_t* codes, size_t count) {
-    if (type == CacheType::iq4_nl) {
-        Bytes16 levels, some;
-        std::memcpy(&levels, kLevels, sizeof levels);
-        for (size_t i = 0; i < count; i += sizeof some) {
-            std::memcpy(&some, codes + i, sizeof some);
-            some = __builtin_shuffle(levels, some);
-            std::memcpy(codes + i, &some, sizeof some);
-        }
-        return;
-    }
+    if (type == CacheType::iq4_nl) return codes_to_levels(codes, count);
     const int8_t zero = type == CacheType::q4_0 ? 8 : type == CacheType::q5_0 ? 16 : 0;
     for (size_t i = 0; i < count; ++i) codes[i] = int8_t(codes[i] - zero);
 }
