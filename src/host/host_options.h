@@ -105,6 +105,7 @@ struct HostOptions {
     KernelCheck kernel_check = KernelCheck::first_use;
     bool tuned = true;  // kernels run in the variants that were measured to be fast
     TuneBefore quick_tune = TuneBefore::first_use;
+    bool precise = false;  // products of many rows take activations in 16 bits, never in int8
 
     RankJob* job = nullptr;   // ranks that have a part of the layers; null: there are none
     uint32_t ranks_here = 1;  // processes of the job on this machine, which share its CPU

@@ -92,6 +92,7 @@ Status tune_device(LoadedModel& loaded, OpenDevice& device, const HostOptions& o
     say_quick(tuned.value(), name, options);
     device.kernels_tuned += tuned.value().kernels.size();
     device.quick_tune_seconds += tuned.value().seconds;
+    use_precise(*device.backend, options);
     if (tuned.value().faster() > 0) keep_fitting(loaded, device, session, before, *options.notes);
     return {};
 }

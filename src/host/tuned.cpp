@@ -3,6 +3,7 @@
 #include "measure/device_file.h"
 #include "measure/tune.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <mutex>
 #include <set>
@@ -57,6 +58,18 @@ void use_tuned(Backend& backend, const HostOptions& options) {
     const std::lock_guard lock(mutex);
     if (!problem.empty() && said.insert(problem).second)
         options.notes->note(problem + ": kernels run as they do by default, until they are measured again");
+    backend.use(std::move(variants));
+    use_precise(backend, options);
+}
+
+void use_precise(Backend& backend, const HostOptions& options) {
+    if (!options.precise) return;
+    Variants variants = backend.variants();
+    std::erase_if(variants, [](const Variants::value_type& kernel) {
+        return std::ranges::any_of(kernel.second, [](const Variant::value_type& choice) {
+            return choice.first.ends_with("int8") && choice.second != 0;
+        });
+    });
     backend.use(std::move(variants));
 }
 

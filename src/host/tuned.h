@@ -13,6 +13,8 @@ namespace redline {
 // Has the backend compute in the variants that were measured to be fast on it, unless the options want the
 // defaults. A damaged file is noted once.
 void use_tuned(Backend& backend, const HostOptions& options);
+// Has kernels that were found faster with activations in int8 run by default, if the options want it.
+void use_precise(Backend& backend, const HostOptions& options);
 
 // "linear Q4_K 4096 x 4096, 1 row: blocks 264" for each variant that the model's plans use and that is not
 // the default.

@@ -1,6 +1,7 @@
 // Variants of kernels: each computes correct results; the tuner finds the fastest by the test's clock, stores
 // it, and the program uses it.
 #include "devices/device_choice.h"
+#include "host/tuned.h"
 #include "measure/device_file.h"
 #include "measure/op_alone.h"
 #include "measure/quick_tune.h"
@@ -409,6 +410,27 @@ TEST_CASE("quick tune: where nothing can be kept nothing is timed") {
         CHECK(!tuned);
         CHECK(clock.now() == 0.0);
         CHECK(backend->variants().empty());
+    }
+}
+
+TEST_CASE("variants: with --precise kernels with activations in int8 run by default, others as found") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        const Variants before = backend->variants();
+        const Variants found = {{{"a product", RowClass::many}, {{"int8", 1}, {"tile_rows", 64}}},
+                                {{"experts", RowClass::some}, {{"gated_int8", 1}}},
+                                {{"halfs", RowClass::many}, {{"int8", 0}, {"tile_rows", 64}}},
+                                {{"attention", RowClass::one}, {{"threads", 128}}}};
+        backend->use(found);
+        HostOptions options;
+        use_precise(*backend, options);
+        CHECK(backend->variants() == found);
+        options.precise = true;
+        use_precise(*backend, options);
+        CHECK(backend->variants().size() == 2);
+        CHECK(backend->variants().count({"halfs", RowClass::many}) == 1);
+        CHECK(backend->variants().count({"attention", RowClass::one}) == 1);
+        backend->use(before);
     }
 }
 

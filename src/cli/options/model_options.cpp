@@ -102,6 +102,11 @@ void add_device_options(Options& options, ModelOptions& target) {
         "it, up to 8 in a step: the same seed gives the same text with guesses and without; single "
         "tokens take longer for it (on a CPU that is so without)",
         [&target] { target.alike_rows = true; });
+    options.flag(
+        "--precise",
+        "products of prompts take activations in 16 bits on a GPU, even where redline tune has found "
+        "8 bits to be faster",
+        target.precise);
     options.flag("--no-fuse", "run every operation on its own, to compare", target.fuse, false);
 }
 
