@@ -212,7 +212,7 @@ static DeepSeekMixed read_streams(const DeepSeek4& c, const auto& w, const std::
     if (mixes) mixed.mix = p.slot(c.streams * c.streams);
     p.append(StreamWeights{made, w[at + "_scale"], w[at + "_base"], read, mixed.add, mixed.mix,
                            c.stream_rounds, c.stream_eps});
-    p.append(StreamMix{x, read, mixed.y, c.streams});
+    p.append(StreamProduct{StreamKind::mix, x, read, mixed.y, c.streams});
     return mixed;
 }
 

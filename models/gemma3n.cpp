@@ -130,7 +130,7 @@ static void weights(const Gemma3n& c, WeightList& w) {
 // The root of the mean square of a row.
 static Slot size_of(const Gemma3n& c, Slot x, PlanBuilder& p) {
     const Slot size = p.slot(1, p.plan().slot(x).of_outputs);
-    p.append(StreamDot{x, x, size, 1.0f / float(c.dim)});
+    p.append(StreamProduct{StreamKind::dot, x, x, size, 1, 1.0f / float(c.dim)});
     p.append(each::signed_root(size));
     return size;
 }
@@ -138,7 +138,7 @@ static Slot size_of(const Gemma3n& c, Slot x, PlanBuilder& p) {
 // Streams of y, each as large as `size`.
 static void resize(const Gemma3n& c, Slot y, Slot size, PlanBuilder& p) {
     p.append(RmsNorm{y, {{}, kTinyEps}, c.dim, y});
-    p.append(StreamMix{y, size, y, 1});
+    p.append(StreamProduct{StreamKind::mix, y, size, y, 1});
 }
 
 // The embedding, and products of it that are as large.
@@ -209,16 +209,16 @@ static Slot next_streams(const Gemma3n& c, const LayerWeights& l, uint32_t layer
                          const Gemma3nRopes& ropes, std::vector<Cache>& caches, PlanBuilder& p) {
     const Slot streams = p.slot(c.streams * c.dim);
     const Slot predict = p.linear(routed(c, l, active(c, x, p), p), l["altup_predict_coef"]);
-    p.append(StreamTurn{x, predict, streams, c.streams});
+    p.append(StreamProduct{StreamKind::turn, x, predict, streams, c.streams});
     const Slot predicted = active(c, streams, p);
     const Slot y = activated(c, l, layer, predicted, ropes, caches, p);
     const Slot correct = p.linear(routed(c, l, y, p), l["altup_correct_coef"]);
     p.add(y, predicted, -1.0f);
-    p.append(StreamAdd{y, correct, streams, c.streams, 1.0f, false, 1.0f});
+    p.append(StreamProduct{StreamKind::add, y, correct, streams, c.streams, 1.0f, false, 1.0f});
     const Slot corrected = active(c, streams, p);
     p.append(each::multiply(corrected, l["altup_correct_scale"]));
     const Slot more = p.rms_norm(of_layer_input(c, l, layer, corrected, inputs, p), c.norm(l["post_norm"]));
-    p.append(StreamAdd{more, {}, streams, c.streams, 1.0f, false, 1.0f, 1});
+    p.append(StreamProduct{StreamKind::add, more, {}, streams, c.streams, 1.0f, false, 1.0f, 1});
     return streams;
 }
 

@@ -182,7 +182,7 @@ static QwenMixed mix(const Qwen4& c, const auto& w, const std::string& at, Slot 
     const Slot gates = p.linear(low, w[at + "_up"]);
     p.append(each::sigmoid(gates));
     QwenMixed mixed{p.slot(c.dim, p.plan().slot(x).of_outputs), {}};
-    p.append(StreamMix{normed, gates, mixed.y, c.streams, mean});
+    p.append(StreamProduct{StreamKind::mix, normed, gates, mixed.y, c.streams, mean});
     if (!injects) return mixed;
     mixed.weights = p.linear(normed, w[at + "_inject"]);
     p.append(each::scale(mixed.weights, mean));
@@ -194,7 +194,7 @@ static Slot delta(const Qwen4& c, const LayerWeights& l, Slot x, PlanBuilder& p)
     const auto [y, gate, norm] = delta_rule(c, c.delta, l, x, {}, p);
     p.append(RmsNorm{y, norm, c.delta.shape.value_dim, y});
     p.append(each::sigmoid(gate));
-    p.append(StreamMix{y, gate, y, 1});
+    p.append(StreamProduct{StreamKind::mix, y, gate, y, 1});
     return p.linear(y, l["ssm_out"]);
 }
 
@@ -249,7 +249,7 @@ static Slot ffn(const Qwen4& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
     const Slot share = p.linear(x, l["ffn_gate_inp_shexp"]);
     p.append(each::sigmoid(share));
     const Slot shared = p.linear(shared_hidden(l, x, p), l["ffn_down_shexp"]);
-    p.append(StreamMix{shared, share, shared, 1});
+    p.append(StreamProduct{StreamKind::mix, shared, share, shared, 1});
     const auto routing = p.route(x, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
     p.experts_add(shared, x, routing, gated_experts(l));
     return shared;
@@ -263,10 +263,11 @@ static void add_ngrams(const Qwen4& c, const LayerWeights& l, Slot x, PlanBuilde
     const Slot key = normed_streams(c, p.linear(found, l["ple_key"]), l["ple_norm_key"], p);
     const Slot query = normed_streams(c, x, l["ple_norm_query"], p);
     const Slot gates = p.slot(c.streams), gated = p.slot(wide);
-    p.append(StreamDot{key, query, gates, 1.0f / std::sqrt(float(c.dim))});
+    p.append(StreamProduct{StreamKind::dot, key, query, gates, c.streams, 1.0f / std::sqrt(float(c.dim))});
     p.append(each::signed_root(gates));
     p.append(each::sigmoid(gates));
-    p.append(StreamAdd{p.linear(found, l["ple_value"]), gates, gated, c.streams, 1.0f, true});
+    p.append(
+        StreamProduct{StreamKind::add, p.linear(found, l["ple_value"]), gates, gated, c.streams, 1.0f, true});
     const Slot normed = normed_streams(c, gated, l["ple_norm_conv"], p);
     const Cache last = p.state(uint64_t(wide) * (c.ngram_taps - 1) * apart);
     p.add(x, gated);
@@ -312,9 +313,9 @@ static void build(const Qwen4& c, const WeightSet& w, PlanBuilder& p) {
         if (c.ngrams && i == c.ngram_layer) add_ngrams(c, l, x, p);
         const QwenMixed read = mix(c, l, "hc_attn", x, true, p);
         const Slot y = c.is_recurrent(i) ? delta(c, l, read.y, p) : attention(c, l, i, read.y, ropes, p);
-        p.append(StreamAdd{y, read.weights, x, c.streams, 2.0f});
+        p.append(StreamProduct{StreamKind::add, y, read.weights, x, c.streams, 2.0f});
         const QwenMixed next = mix(c, l, "hc_ffn", x, true, p);
-        p.append(StreamAdd{ffn(c, l, next.y, p), next.weights, x, c.streams, 2.0f});
+        p.append(StreamProduct{StreamKind::add, ffn(c, l, next.y, p), next.weights, x, c.streams, 2.0f});
         p.next_layer();
     }
     if (p.wants_hidden()) p.leave_hidden(x);

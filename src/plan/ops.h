@@ -16,13 +16,12 @@
 
 namespace redline {
 
-using Op =
-    std::variant<Embed, Input, RmsNorm, Linear, Each, Rope, KvStore, Attention, Route, ExpertLinear,
-                 AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore, ExpertGated, ExpertBlock, Attend,
-                 CopyParts, OutputGate, Convolve, DeltaNet, HeadLinear, LatentStore, LatentAttention,
-                 ScaleByExpert, StateScan, Center, AddPosition, StreamMix, StreamAdd, StreamDot, Lookup,
-                 BlockMean, BlockScores, ChooseBlocks, BlockAttention, BlockPool, EntryAttention,
-                 StreamWeights, StreamBlend, StreamTurn, Sparsify, NormedSum, Hadamard>;
+using Op = std::variant<Embed, Input, RmsNorm, Linear, Each, Rope, KvStore, Attention, Route, ExpertLinear,
+                        AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore, ExpertGated, ExpertBlock,
+                        Attend, CopyParts, OutputGate, Convolve, DeltaNet, HeadLinear, LatentStore,
+                        LatentAttention, ScaleByExpert, StateScan, Center, AddPosition, StreamProduct, Lookup,
+                        BlockMean, BlockScores, ChooseBlocks, BlockAttention, BlockPool, EntryAttention,
+                        StreamWeights, StreamBlend, Sparsify, NormedSum, Hadamard>;
 
 std::string_view op_name(const Op& op);
 // The ops of a block's shared expert, as they would stand without the block.

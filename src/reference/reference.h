@@ -74,10 +74,7 @@ private:
     void eval(const LatentStore& op);
     void eval(const LatentAttention& op);
     void eval(const Lookup& op);
-    void eval(const StreamMix& op);
-    void eval(const StreamAdd& op);
-    void eval(const StreamDot& op);
-    void eval(const StreamTurn& op);
+    void eval(const StreamProduct& op);
     void eval(const BlockMean& op);
     void eval(const BlockScores& op);
     void eval(const ChooseBlocks& op);

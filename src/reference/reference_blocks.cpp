@@ -27,55 +27,40 @@ static Bounded sum_of(std::span<const Bounded> terms) {
     return sum;
 }
 
-void Reference::eval(const StreamMix& op) {
-    const std::vector<Bounded> x = slots_[size_t(op.x.index)];
-    const std::vector<Bounded>& w = slots_[size_t(op.weights.index)];
-    const size_t n = width(op.y), weights = width(op.weights);
+void Reference::eval(const StreamProduct& op) {
+    const std::vector<Bounded> x = slots_[size_t(op.x.index)];  // which y may be
+    const std::vector<Bounded> none, &w = op.weights ? slots_[size_t(op.weights.index)] : none;
+    const size_t streams = op.streams, n = op.width(plan_), weights = op.weights ? width(op.weights) : 0;
     auto& y = target(op.y);
     for (size_t at = 0; at < y.size(); ++at) {
+        const size_t stream = at / n, row = stream / streams;
         std::vector<Bounded> terms;
-        for (size_t s = 0; s < op.streams; ++s) {
-            const size_t weight = weights == op.streams ? s : s * n + at % n;
-            terms.push_back(product(x[(at / n * op.streams + s) * n + at % n], w[at / n * weights + weight]));
+        switch (op.kind) {
+            case StreamKind::mix:
+                for (size_t s = 0; s < streams; ++s)
+                    terms.push_back(product(x[(stream * streams + s) * n + at % n],
+                                            w[stream * weights + (weights == streams ? s : s * n + at % n)]));
+                y[at] = scaled(sum_of(terms), op.scale);
+                break;
+            case StreamKind::add: {
+                if (stream % streams < op.first) break;
+                Bounded weight{op.offset, 0.0, std::abs(op.offset)};
+                if (op.weights) weight = plus(w[stream], weight);
+                const Bounded term = product(scaled(weight, op.scale), x[row * n + at % n]);
+                y[at] = op.replaces ? term : plus(y[at], term);
+                break;
+            }
+            case StreamKind::dot:
+                for (size_t i = at * n; i < (at + 1) * n; ++i) terms.push_back(product(x[i], w[i]));
+                y[at] = scaled(sum_of(terms), op.scale);
+                break;
+            case StreamKind::turn:
+                terms.push_back(x[at]);
+                for (size_t s = 0; s < streams; ++s)
+                    terms.push_back(product(x[(row * streams + s) * n + at % n], w[stream * streams + s]));
+                y[at] = sum_of(terms);
+                break;
         }
-        y[at] = scaled(sum_of(terms), op.scale);
-    }
-}
-
-void Reference::eval(const StreamAdd& op) {
-    const std::vector<Bounded>& x = slots_[size_t(op.x.index)];
-    const size_t n = width(op.x);
-    auto& y = target(op.y);
-    for (size_t at = 0; at < y.size(); ++at) {
-        if (at / n % op.streams < op.first) continue;
-        Bounded weight{op.offset, 0.0, std::abs(op.offset)};
-        if (op.weights) weight = plus(slots_[size_t(op.weights.index)][at / n], weight);
-        const Bounded term = product(scaled(weight, op.scale), x[at / n / op.streams * n + at % n]);
-        y[at] = op.replaces ? term : plus(y[at], term);
-    }
-}
-
-void Reference::eval(const StreamTurn& op) {
-    const std::vector<Bounded>&x = slots_[size_t(op.x.index)], &w = slots_[size_t(op.weights.index)];
-    auto& y = target(op.y);
-    const size_t n = width(op.x) / op.streams;
-    for (size_t at = 0; at < y.size(); ++at) {
-        const size_t first = at / n / op.streams * op.streams;  // the row's first stream
-        std::vector<Bounded> terms = {x[at]};
-        for (size_t s = 0; s < op.streams; ++s)
-            terms.push_back(product(x[(first + s) * n + at % n], w[at / n * op.streams + s]));
-        y[at] = sum_of(terms);
-    }
-}
-
-void Reference::eval(const StreamDot& op) {
-    const std::vector<Bounded>&a = slots_[size_t(op.a.index)], &b = slots_[size_t(op.b.index)];
-    auto& y = target(op.y);
-    const size_t n = y.empty() ? 0 : a.size() / y.size();
-    for (size_t at = 0; at < y.size(); ++at) {
-        std::vector<Bounded> terms;
-        for (size_t i = at * n; i < (at + 1) * n; ++i) terms.push_back(product(a[i], b[i]));
-        y[at] = scaled(sum_of(terms), op.scale);
     }
 }
 

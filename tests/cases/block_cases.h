@@ -27,7 +27,7 @@ inline OpCase stream_mix_case(const StreamsCase& s, uint32_t rows) {
         return [=](PlanBuilder& p) {
             const Slot from = p.embed(x), weights = p.embed(w), y = s.streams == 1 ? from : p.slot(s.width);
             p.append(each::sigmoid(weights));
-            p.append(StreamMix{from, weights, y, s.streams, 0.7f});
+            p.append(StreamProduct{StreamKind::mix, from, weights, y, s.streams, 0.7f});
             return y;
         };
     };
@@ -44,8 +44,8 @@ inline OpCase stream_add_case(const StreamsCase& s, uint32_t rows) {
         return [=](PlanBuilder& p) {
             const Slot weights = p.embed(w), y = s.replaces ? p.slot(s.streams * s.width) : p.embed(to);
             p.append(each::signed_root(weights));
-            p.append(StreamAdd{p.embed(x), s.alike ? Slot() : weights, y, s.streams, 2.0f, s.replaces,
-                               s.offset, s.first});
+            p.append(StreamProduct{StreamKind::add, p.embed(x), s.alike ? Slot() : weights, y, s.streams,
+                                   2.0f, s.replaces, s.offset, s.first});
             return y;
         };
     };
@@ -60,7 +60,7 @@ inline OpCase stream_turn_case(const StreamsCase& s, uint32_t rows) {
         const Weight x = f.input(s.streams * s.width), w = f.input(s.streams * s.streams);
         return [=](PlanBuilder& p) {
             const Slot y = p.slot(s.streams * s.width);
-            p.append(StreamTurn{p.embed(x), p.embed(w), y, s.streams});
+            p.append(StreamProduct{StreamKind::turn, p.embed(x), p.embed(w), y, s.streams});
             return y;
         };
     };
@@ -76,7 +76,8 @@ inline OpCase stream_dot_case(const StreamsCase& s, uint32_t rows) {
         const Weight a = f.input(s.streams * s.width), b = f.input(s.width);
         return [=](PlanBuilder& p) {
             const Slot y = p.slot(s.streams);
-            p.append(StreamDot{p.embed(a), p.parts_of(p.embed(b), s.streams, s.width, 0, 0), y, 0.3f});
+            p.append(StreamProduct{StreamKind::dot, p.embed(a),
+                                   p.parts_of(p.embed(b), s.streams, s.width, 0, 0), y, s.streams, 0.3f});
             return y;
         };
     };

@@ -304,6 +304,33 @@ TEST_CASE("plan: an element-wise op has the operands of its row, and values that
     CHECK(refused({EachRow::silu, y, x}) == "silu: a slot is too many");
 }
 
+TEST_CASE("plan: products of streams take weights of their kind, and no values of another") {
+    PlanBuilder p({matrix(10, 8)}, kPlanSizing, 4, 1);
+    const Slot x = p.slot(8), y = p.slot(8), one = p.slot(4), two = p.slot(2), four = p.slot(4);
+    using enum StreamKind;
+    for (const StreamProduct& op : {StreamProduct{mix, x, y, one, 2}, StreamProduct{mix, x, two, one, 2},
+                                    StreamProduct{mix, x, y, x, 1}, StreamProduct{add, one, two, y, 2},
+                                    StreamProduct{add, one, {}, y, 2, 1.0f, false, 1.0f, 1},
+                                    StreamProduct{dot, x, x, two, 2}, StreamProduct{turn, x, four, y, 2}})
+        CHECK(check(op, p.plan()).ok());
+    CHECK(op_text(StreamProduct{mix, x, two, one, 2}, p.plan()) == "stream_mix 2 of 4 by stream");
+    CHECK(op_text(StreamProduct{add, one, {}, y, 2, 1.0f, false, 1.0f, 1}, p.plan()) ==
+          "stream_add 2 of 4 alike +offset from 1 on");
+    CHECK(access(Op(StreamProduct{add, one, two, y, 2})).reads == std::vector<Slot>{one, two, y});
+    CHECK(access(Op(StreamProduct{add, one, two, y, 2, 1.0f, true})).reads == std::vector<Slot>{one, two});
+    CHECK(access(Op(StreamProduct{dot, x, y, two, 2})).reads == std::vector<Slot>{x, y});
+    const auto refused = [&](const StreamProduct& op) { return check(op, p.plan()).error().message; };
+    CHECK(refused({mix, x, four, one, 2}) == "stream_mix: weights is 4 wide, 8 expected");
+    CHECK(refused({mix, x, y, x, 2}) == "stream_mix: x is 8 wide, 16 expected");
+    CHECK(refused({mix, x, {}, one, 2}) == "stream_mix: weights is missing");
+    CHECK(refused({dot, x, y, two, 3}) == "stream_dot: the row is not a multiple of the streams");
+    CHECK(refused({turn, x, y, y, 2}) == "stream_turn: weights is 8 wide, 4 expected");
+    CHECK(refused({turn, x, four, y, 2, 0.5f}) == "stream_turn: such a product has no scale");
+    CHECK(refused({dot, x, y, two, 2, 1.0f, true}) == "stream_dot: no streams are added to");
+    CHECK(refused({add, one, two, y, 2, 1.0f, true, 0.0f, 1}) ==
+          "stream_add: no stream is left, or those before it are not set");
+}
+
 TEST_CASE("plan: a norm that is scaled or added decomposes, and does neither with a gate") {
     PlanBuilder p({matrix(10, 8), vector(8)}, kPlanSizing, 4, 1);
     const Slot x = p.embed({0}), y = p.embed({0});

@@ -1,4 +1,4 @@
-// StreamMix, StreamAdd, StreamDot, StreamTurn, StreamWeights and StreamBlend.
+// StreamProduct, StreamWeights and StreamBlend.
 #include "backends/hip/kernels/block_args.h"
 #include "steps.h"
 
@@ -6,66 +6,22 @@ namespace redline::hip {
 
 namespace {
 
-Status launch_mix(Launcher& launcher, const View& view, const StreamMix& op) {
-    const uint32_t width = view.width(op.y);
-    const bool one_each = view.width(op.weights) == op.streams && width > 1;
+// A product of two streams is of one block, elements are each of one thread.
+Status launch_product(Launcher& launcher, const View& view, const StreamProduct& op) {
     const args::StreamArgs args = {view.step,
                                    view.slot(op.x),
-                                   view.slot(op.weights),
+                                   op.weights ? view.slot(op.weights) : nullptr,
                                    view.slot(op.y),
-                                   width,
+                                   uint32_t(op.width(view.plan)),
                                    op.streams,
                                    view.of_outputs(op.y),
-                                   one_each,
+                                   op.replaces || op.by_stream(view.plan),
                                    op.scale,
-                                   0.0f,
-                                   0};
-    return launcher.launch("vector", "stream_mix",
-                           striding(blocks_for(uint64_t(width) * view.rows_of(op.y), kThreads)), args);
-}
-
-Status launch_add(Launcher& launcher, const View& view, const StreamAdd& op) {
-    const float* const weights = op.weights ? view.slot(op.weights) : nullptr;
-    const args::StreamArgs args = {
-        view.step,  view.slot(op.x),       weights,     view.slot(op.y), view.width(op.x),
-        op.streams, view.of_outputs(op.y), op.replaces, op.scale,        op.offset,
-        op.first};
+                                   op.offset,
+                                   op.first};
     const uint64_t elements = uint64_t(view.width(op.y)) * view.rows_of(op.y);
-    return launcher.launch("vector", "stream_add", striding(blocks_for(elements, kThreads)), args);
-}
-
-Status launch_dot(Launcher& launcher, const View& view, const StreamDot& op) {
-    const uint32_t streams = view.width(op.y);
-    const args::StreamArgs args = {view.step,
-                                   view.slot(op.a),
-                                   view.slot(op.b),
-                                   view.slot(op.y),
-                                   view.width(op.a) / streams,
-                                   streams,
-                                   view.of_outputs(op.y),
-                                   0,
-                                   op.scale,
-                                   0.0f,
-                                   0};
-    return launcher.launch("vector", "stream_dot",
-                           striding(blocks_for(uint64_t(streams) * view.rows_of(op.y), 1)), args);
-}
-
-Status launch_turn(Launcher& launcher, const View& view, const StreamTurn& op) {
-    const uint32_t width = view.width(op.y);
-    const args::StreamArgs args = {view.step,
-                                   view.slot(op.x),
-                                   view.slot(op.weights),
-                                   view.slot(op.y),
-                                   width / op.streams,
-                                   op.streams,
-                                   view.of_outputs(op.y),
-                                   0,
-                                   1.0f,
-                                   0.0f,
-                                   0};
-    return launcher.launch("vector", "stream_turn",
-                           striding(blocks_for(uint64_t(width) * view.rows_of(op.y), kThreads)), args);
+    return launcher.launch("vector", std::string(op.name()),
+                           striding(blocks_for(elements, op.kind == StreamKind::dot ? 1 : kThreads)), args);
 }
 
 Status launch_weights(Launcher& launcher, const View& view, const StreamWeights& op) {
@@ -95,14 +51,8 @@ Status launch_blend(Launcher& launcher, const View& view, const StreamBlend& op)
 }  // namespace
 
 std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan&, const Device&) {
-    if (const auto* o = std::get_if<StreamMix>(&op))
-        return simple([o = *o](Launcher& l, const View& v) { return launch_mix(l, v, o); });
-    if (const auto* o = std::get_if<StreamAdd>(&op))
-        return simple([o = *o](Launcher& l, const View& v) { return launch_add(l, v, o); });
-    if (const auto* o = std::get_if<StreamTurn>(&op))
-        return simple([o = *o](Launcher& l, const View& v) { return launch_turn(l, v, o); });
-    if (const auto* o = std::get_if<StreamDot>(&op))
-        return simple([o = *o](Launcher& l, const View& v) { return launch_dot(l, v, o); });
+    if (const auto* o = std::get_if<StreamProduct>(&op))
+        return simple([o = *o](Launcher& l, const View& v) { return launch_product(l, v, o); });
     if (const auto* o = std::get_if<StreamWeights>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_weights(l, v, o); });
     if (const auto* o = std::get_if<StreamBlend>(&op))

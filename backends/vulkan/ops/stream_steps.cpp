@@ -1,46 +1,25 @@
-// StreamMix, StreamAdd, StreamDot, StreamTurn, StreamWeights and StreamBlend.
+// StreamProduct, StreamWeights and StreamBlend.
 #include "steps.h"
 
 namespace redline::vulkan {
 
 namespace {
 
-Status record_mix(Recorder& recorder, const View& view, const StreamMix& op) {
-    const uint32_t width = view.width(op.y);
-    const bool one_each = view.width(op.weights) == op.streams && width > 1;
-    const args::StreamArgs push = {width, op.streams, rows_kind(view.plan, op.y), one_each, op.scale, 0.0f,
-                                   0,     1};
-    return recorder.dispatch({"stream_mix", 4, 1, {kThreads}},
-                             {view.slot(op.x), view.slot(op.weights), view.slot(op.y), view.step}, push,
-                             element_groups(uint64_t(width) * view.rows_of(op.y)));
-}
-
-Status record_add(Recorder& recorder, const View& view, const StreamAdd& op) {
-    const args::StreamArgs push = {view.width(op.x), op.streams,      rows_kind(view.plan, op.y),
-                                   op.replaces,      op.scale,        op.offset,
-                                   op.first,         bool(op.weights)};
-    const Binding weights = op.weights ? view.slot(op.weights) : view.step;
-    return recorder.dispatch({"stream_add", 4, 1, {kThreads}},
-                             {view.slot(op.x), weights, view.slot(op.y), view.step}, push,
-                             element_groups(uint64_t(view.width(op.y)) * view.rows_of(op.y)));
-}
-
-Status record_dot(Recorder& recorder, const View& view, const StreamDot& op) {
-    const uint32_t streams = view.width(op.y);
-    const args::StreamArgs push = {
-        view.width(op.a) / streams, streams, rows_kind(view.plan, op.y), 0, op.scale, 0.0f, 0, 1};
-    return recorder.dispatch({"stream_dot", 4, 1, {kThreads}},
-                             {view.slot(op.a), view.slot(op.b), view.slot(op.y), view.step}, push,
-                             striding(uint64_t(streams) * view.rows_of(op.y)));
-}
-
-Status record_turn(Recorder& recorder, const View& view, const StreamTurn& op) {
-    const uint32_t width = view.width(op.y);
-    const args::StreamArgs push = {
-        width / op.streams, op.streams, rows_kind(view.plan, op.y), 0, 1.0f, 0.0f, 0, 1};
-    return recorder.dispatch({"stream_turn", 4, 1, {kThreads}},
-                             {view.slot(op.x), view.slot(op.weights), view.slot(op.y), view.step}, push,
-                             element_groups(uint64_t(width) * view.rows_of(op.y)));
+// A product of two streams is of one work-group, elements are each of one invocation.
+Status record_product(Recorder& recorder, const View& view, const StreamProduct& op) {
+    const args::StreamArgs push = {uint32_t(op.width(view.plan)),
+                                   op.streams,
+                                   rows_kind(view.plan, op.y),
+                                   op.replaces || op.by_stream(view.plan),
+                                   op.scale,
+                                   op.offset,
+                                   op.first,
+                                   bool(op.weights)};
+    const uint64_t elements = uint64_t(view.width(op.y)) * view.rows_of(op.y);
+    return recorder.dispatch(
+        {op.name(), 4, 1, {kThreads}},
+        {view.slot(op.x), op.weights ? view.slot(op.weights) : view.step, view.slot(op.y), view.step}, push,
+        op.kind == StreamKind::dot ? striding(elements) : element_groups(elements));
 }
 
 Status record_weights(Recorder& recorder, const View& view, const StreamWeights& op) {
@@ -65,14 +44,8 @@ Status record_blend(Recorder& recorder, const View& view, const StreamBlend& op)
 }  // namespace
 
 std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan&, const Device&) {
-    if (const auto* o = std::get_if<StreamMix>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_mix(r, v, o); });
-    if (const auto* o = std::get_if<StreamAdd>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_add(r, v, o); });
-    if (const auto* o = std::get_if<StreamTurn>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_turn(r, v, o); });
-    if (const auto* o = std::get_if<StreamDot>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_dot(r, v, o); });
+    if (const auto* o = std::get_if<StreamProduct>(&op))
+        return simple([o = *o](Recorder& r, const View& v) { return record_product(r, v, o); });
     if (const auto* o = std::get_if<StreamWeights>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_weights(r, v, o); });
     if (const auto* o = std::get_if<StreamBlend>(&op))

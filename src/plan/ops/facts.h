@@ -1,11 +1,11 @@
 // The parts of ops, and the facts that an op states about itself. Sizes are in elements; `rows` is the number
 // of tokens in a step. Every slot element is 32 bits: a float, or an int32 for expert ids.
 //
-// An op is a struct with kName, access(), visit_indices() of every slot, weight, cache and rope that it
-// names, list(OpFacts&) for its shapes, weights and text, cost() unless it is that of the matrices it lists,
-// operand() if it multiplies rows that may be in int8, and decompose(PlanBuilder&) unless it is a core op,
-// which every backend must offer. decompose() peels one fusion at a time and returns false when the op is a
-// core op as it stands.
+// An op is a struct with kName, name() where it has a name for each of its kinds, access(), visit_indices()
+// of every slot, weight, cache and rope that it names, list(OpFacts&) for its shapes, weights and text,
+// cost() unless it is that of the matrices it lists, operand() if it multiplies rows that may be in int8, and
+// decompose(PlanBuilder&) unless it is a core op, which every backend must offer. decompose() peels one
+// fusion at a time and returns false when the op is a core op as it stands.
 #pragma once
 
 #include "base/result.h"

@@ -8,37 +8,45 @@ static std::string streams_note(uint32_t streams, uint64_t width) {
     return fmt::format(" {} of {}", streams, width);
 }
 
-void StreamMix::list(OpFacts& f) const {
-    const uint64_t width = f.width(y);
-    f.that(streams > 0, "there are no streams");
-    f.slot("x", x, streams * width);
-    const bool one_each = f.width(weights) == streams;
-    f.slot("weights", weights, one_each ? streams : streams * width);
-    f.that(x != y || streams == 1, "y must be a separate slot");
-    f.that(weights != y, "y must be a separate slot");
-    f.note(streams_note(streams, width));
-    if (one_each) f.note(" by stream");
+std::string_view StreamProduct::name() const {
+    static constexpr std::string_view kNames[] = {"stream_mix", "stream_add", "stream_dot", "stream_turn"};
+    return kNames[size_t(kind)];
 }
 
-void StreamAdd::list(OpFacts& f) const {
+uint64_t StreamProduct::width(const Plan& plan) const {
+    if (kind == StreamKind::mix) return plan.slot(y).width;
+    return kind == StreamKind::add ? plan.slot(x).width : plan.slot(x).width / streams;
+}
+
+bool StreamProduct::by_stream(const Plan& plan) const {
+    return kind == StreamKind::mix && plan.slot(weights).width == streams && width(plan) > 1;
+}
+
+void StreamProduct::list(OpFacts& f) const {
+    const bool mixes = kind == StreamKind::mix, adds = kind == StreamKind::add,
+               dots = kind == StreamKind::dot;
     f.that(streams > 0, "there are no streams");
-    if (weights) f.slot("weights", weights, streams);
-    f.slot("y", y, streams * f.width(x));
-    f.that(x != y && weights != y, "y must be a separate slot");
-    f.that(first < streams && (first == 0 || !replaces), "no stream is left, or those before it are not set");
-    f.note(streams_note(streams, f.width(x)));
+    const uint64_t n = streams,
+                   all = adds    ? n * f.width(x)
+                         : mixes ? n * f.width(y)
+                                 : f.width(x),
+                   width = n > 0 ? all / n : 0;
+    const bool one_each = adds || (mixes && f.width(weights) == n);
+    f.that(n * width == all, "the row is not a multiple of the streams");
+    f.slot("x", x, adds ? width : all);
+    if (weights || !adds) f.slot("weights", weights, one_each ? n : kind == StreamKind::turn ? n * n : all);
+    f.slot("y", y, mixes ? width : dots ? n : all);
+    f.that(weights != y && (x != y || (mixes && streams == 1)), "y must be a separate slot");
+    f.that(kind != StreamKind::turn || scale == 1.0f, "such a product has no scale");
+    f.that(adds || (!replaces && offset == 0.0f && first == 0), "no streams are added to");
+    f.that(n == 0 || (first < n && (first == 0 || !replaces)),
+           "no stream is left, or those before it are not set");
+    f.note(streams_note(streams, width));
+    if (mixes && one_each) f.note(" by stream");
     if (replaces) f.note(" replacing");
-    if (!weights) f.note(" alike");
+    if (adds && !weights) f.note(" alike");
     if (offset != 0.0f) f.note(" +offset");
     if (first > 0) f.note(fmt::format(" from {} on", first));
-}
-
-void StreamTurn::list(OpFacts& f) const {
-    f.that(streams > 0 && f.width(x) % streams == 0, "the row is not a multiple of the streams");
-    f.slot("weights", weights, uint64_t(streams) * streams);
-    f.slot("y", y, f.width(x));
-    f.that(x != y && weights != y, "y must be a separate slot");
-    f.note(streams_note(streams, streams > 0 ? f.width(x) / streams : 0));
 }
 
 void StreamWeights::list(OpFacts& f) const {
@@ -66,14 +74,6 @@ void StreamBlend::list(OpFacts& f) const {
     f.slot("y", y, streams * f.width(x));
     f.that(y != x && y != weights && y != mix && y != from, "y must be a separate slot");
     f.note(streams_note(streams, f.width(x)));
-}
-
-void StreamDot::list(OpFacts& f) const {
-    const uint64_t streams = f.width(y);
-    f.slot("b", b, f.width(a));
-    f.that(streams > 0 && f.width(a) % streams == 0, "the row is not a multiple of the streams");
-    f.that(a != y && b != y, "y must be a separate slot");
-    f.note(streams_note(uint32_t(streams), streams > 0 ? f.width(a) / streams : 0));
 }
 
 }  // namespace redline

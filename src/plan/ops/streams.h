@@ -6,48 +6,39 @@
 
 namespace redline {
 
-struct StreamMix {  // y = scale * the sum over streams of weights * x
-    static constexpr std::string_view kName = "stream_mix";
-    Slot x;
-    Slot weights;  // one for each element of x, or one for each stream
-    Slot y;        // of one stream's width; with one stream it may be x
-    uint32_t streams = 0;
-    float scale = 1.0f;
-
-    Access access() const { return {{x, weights}, {y}}; }
-    void visit_indices(auto&& visit) { visit(x, weights, y); }
-    void list(OpFacts& f) const;
+enum class StreamKind : uint8_t {
+    mix,   // y = scale * the sum over streams of weights * x
+    add,   // each stream of y += scale * (its weight + offset) * x
+    dot,   // y[i] = scale * the product of stream i of x and of the weights
+    turn,  // stream i of y = that of x + the sum over j of weight i * streams + j * stream j of x
 };
 
-struct StreamAdd {  // each stream of y += scale * (its weight + offset) * x
-    static constexpr std::string_view kName = "stream_add";
-    Slot x;        // of one stream's width
-    Slot weights;  // one for each stream; absent: zeros
-    Slot y;
+// A product of streams with weights. Streams are those of x, or of y where they are added to.
+struct StreamProduct {
+    static constexpr std::string_view kName = "stream_product";
+    StreamKind kind = StreamKind::mix;
+    Slot x;        // streams; one stream's width where it is added to each
+    Slot weights;  // mix: one for each element of x, or for each stream; add: one for each stream, or absent,
+                   // which counts as zeros; dot: as wide as x; turn: (rows, streams, streams)
+    Slot y;        // mix: of one stream's width, and x itself where there is but one; dot: a number for each
     uint32_t streams = 0;
     float scale = 1.0f;
-    bool replaces = false;  // y is not read: it counts as zeros
+    // add alone: the streams before `first` stay as they are; if it replaces, y is not read and counts as
+    // zeros.
+    bool replaces = false;
     float offset = 0.0f;
-    uint32_t first = 0;  // the streams before this one stay as they are
+    uint32_t first = 0;
 
+    std::string_view name() const;
+    uint64_t width(const Plan& plan) const;  // of a stream
+    // True when a weight of a mix is one for a whole stream of several elements.
+    bool by_stream(const Plan& plan) const;
     Access access() const {
         Access a{{x}, {y}};
         if (weights) a.reads.push_back(weights);
-        if (!replaces) a.reads.push_back(y);
+        if (kind == StreamKind::add && !replaces) a.reads.push_back(y);
         return a;
     }
-    void visit_indices(auto&& visit) { visit(x, weights, y); }
-    void list(OpFacts& f) const;
-};
-
-struct StreamTurn {  // stream i of y = that of x + the sum over j of weight i * streams + j * stream j of x
-    static constexpr std::string_view kName = "stream_turn";
-    Slot x;
-    Slot weights;  // (rows, streams, streams)
-    Slot y;
-    uint32_t streams = 0;
-
-    Access access() const { return {{x, weights}, {y}}; }
     void visit_indices(auto&& visit) { visit(x, weights, y); }
     void list(OpFacts& f) const;
 };
@@ -88,18 +79,6 @@ struct StreamBlend {
 
     Access access() const { return {{x, weights, mix, from}, {y}}; }
     void visit_indices(auto&& visit) { visit(x, weights, mix, from, y); }
-    void list(OpFacts& f) const;
-};
-
-struct StreamDot {  // y[i] = scale * the product of stream i of a and of b
-    static constexpr std::string_view kName = "stream_dot";
-    Slot a;
-    Slot b;
-    Slot y;  // a number for each stream
-    float scale = 1.0f;
-
-    Access access() const { return {{a, b}, {y}}; }
-    void visit_indices(auto&& visit) { visit(a, b, y); }
     void list(OpFacts& f) const;
 };
 
