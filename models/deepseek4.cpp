@@ -273,11 +273,17 @@ static Slot attention(const DeepSeek4& c, const LayerWeights& l, uint32_t ratio,
     p.append(RmsNorm{row, c.norm(l["attn_kv_a_norm"]), d, row});
     rotate(c, q, heads, d, ropes.there, p);
     rotate(c, row, 1, d, ropes.there, p);
-    EntryAttention see{
-        q, seen, p.latents(d, d, c.window), {}, {}, l["attn_sinks"], heads, c.attention_scale()};
+    Attention see{.q = q,
+                  .y = seen,
+                  .cache = p.latents(d, d, c.window),
+                  .shape = {heads, 1, d},
+                  .scale = c.attention_scale(),
+                  .window = uint32_t(c.window),
+                  .sinks = l["attn_sinks"],
+                  .keys = {Keys::entries}};
     p.append(LatentStore{row, {}, see.cache});
-    if (ratio > 0) see.entries = entries(c, l, "attn_compressor", d, h, ratio, ropes.blocks, p);
-    if (ratio == kIndexedRatio) see.chosen = chosen_entries(c, l, h, low, ratio, ropes, p);
+    if (ratio > 0) see.keys.entries = entries(c, l, "attn_compressor", d, h, ratio, ropes.blocks, p);
+    if (ratio == kIndexedRatio) see.keys.chosen = chosen_entries(c, l, h, low, ratio, ropes, p);
     p.append(see);
     rotate(c, seen, heads, d, ropes.back, p);
     const Slot grouped = p.head_linear(seen, l["attn_output_a"], heads * d / c.output_groups, c.output_rank);

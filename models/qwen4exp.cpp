@@ -239,7 +239,12 @@ static Slot attention(const Qwen4& c, const LayerWeights& l, uint32_t layer, Slo
         const Slot chosen = chosen_blocks(c, l, ratio, x, ropes.tokens, ropes.blocks[layer], p);
         p.rope_store(cache, q, k, v, c.heads, ropes.tokens, q_norm, k_norm);
         seen = p.slot(c.q_dim());
-        p.append(BlockAttention{q, chosen, seen, cache, c.heads, c.attention_scale(), ratio});
+        p.append(Attention{.q = q,
+                           .y = seen,
+                           .cache = cache,
+                           .shape = c.heads,
+                           .scale = c.attention_scale(),
+                           .keys = {Keys::blocks, chosen, ratio}});
     }
     p.append(OutputGate{both, seen, d});
     return p.linear(seen, l["attn_output"]);

@@ -51,16 +51,9 @@ uint64_t most_of_kinds(const Plan& plan, const Bytes& bytes) {
     });
 }
 
-// Keys that a row of EntryAttention sees at most: of the window, and entries, of which some may be chosen.
-inline uint64_t most_keys(const EntryAttention& op, const Plan& plan) {
-    const uint64_t context = plan.sizing.context;
-    uint64_t entries = op.entries ? context / plan.cache(op.entries).ratio : 0;
-    if (op.chosen) entries = std::min<uint64_t>(entries, plan.slot(op.chosen).width);
-    return std::min(plan.cache(op.cache).window, context) + entries;
-}
-// Likewise a row of BlockAttention: of the chosen blocks, and of the one that it is in.
-inline uint64_t most_keys(const BlockAttention& op, const Plan& plan) {
-    return std::min<uint64_t>(plan.sizing.context, (plan.slot(op.chosen).width + uint64_t(1)) * op.ratio);
+// The most keys that a row sees in a context.
+inline uint64_t most_keys(const Attention& op, const Plan& plan) {
+    return op.most_keys(plan, plan.sizing.context);
 }
 
 // Matrix units multiply halfs: queries, softmax weights, and what the cache has.

@@ -1,4 +1,4 @@
-// How the keys that a group of queries of LatentAttention sees are shared out to splits, alike where they are read and
+// How the keys that a group of queries of attention to latents sees are shared out to splits, alike where they are read and
 // where results are brought together. Wants attention_parts.glsl.
 struct Splits {
     uint end;    // of the keys

@@ -184,19 +184,14 @@ public:
             inputs_[ids_.slot.index] = fixture.input(kRouterWidth);
             router_ = fixture.matrix(f32, ids_.experts, kRouterWidth);
         }
-        if (const auto* o = std::get_if<Attention>(&op_))
-            for (Weight& w : stored_) w = fixture.input(o->shape.kv_heads * o->shape.head_dim);
-        if (const auto* o = std::get_if<BlockAttention>(&op_))
-            for (Weight& w : stored_) w = fixture.input(o->shape.kv_heads * o->shape.head_dim);
+        if (const auto* o = std::get_if<Attention>(&op_)) {
+            const bool latents = o->keys.kind == Keys::latents;
+            const uint32_t width = o->shape.kv_heads * o->shape.head_dim, rank = o->value_dim(plan_);
+            stored_[0] = fixture.input(latents ? rank : width);
+            stored_[1] = fixture.input(latents ? width - rank : width);
+        }
         if (const auto* o = std::get_if<BlockScores>(&op_))
             stored_[0] = fixture.input(plan_.cache(o->cache).head_dim);
-        if (const auto* o = std::get_if<EntryAttention>(&op_))
-            for (Weight& w : stored_) w = fixture.input(plan_.cache(o->cache).head_dim);
-        if (const auto* o = std::get_if<LatentAttention>(&op_)) {
-            const CacheInfo& cache = plan_.cache(o->cache);
-            stored_[0] = fixture.input(cache.rank);
-            stored_[1] = fixture.input(cache.head_dim - cache.rank);
-        }
     }
 
     // `given` replaces `of`, one of the slots that the op reads.
@@ -305,15 +300,12 @@ private:
     Slot read(PlanBuilder& builder, Slot s) {
         const Slot x = builder.embed(inputs_.at(s.index));
         if (s == ids_.slot) return builder.route(x, router_, plan_.slot(s).width, Gating::softmax, true).ids;
-        const auto chosen_of = [&](uint32_t ratio) {
+        if (const auto* o = std::get_if<Attention>(&op_); o && s == o->keys.chosen) {
             const Slot chosen = builder.slot(sizes_.width(s));
-            builder.append(ChooseBlocks{x, chosen, ratio});
+            const Cache entries = o->keys.entries;
+            builder.append(ChooseBlocks{x, chosen, entries ? plan_.cache(entries).ratio : o->keys.ratio});
             return chosen;
-        };
-        if (const auto* o = std::get_if<BlockAttention>(&op_); o && s == o->chosen)
-            return chosen_of(o->ratio);
-        if (const auto* o = std::get_if<EntryAttention>(&op_); o && s == o->chosen)
-            return chosen_of(plan_.cache(o->entries).ratio);
+        }
         if (!plan_.slot(s).of_outputs) return x;
         const Slot y = builder.slot(sizes_.width(s), true);
         builder.append(SelectRows{x, y});
@@ -322,17 +314,23 @@ private:
 
     // Stores keys and values for an op that reads a cache.
     void store_before(PlanBuilder& builder) {
-        if (const auto* o = std::get_if<Attention>(&made_))
-            builder.append(KvStore{builder.embed(stored_[0]), builder.embed(stored_[1]), o->cache, o->shape});
-        if (const auto* o = std::get_if<LatentAttention>(&made_))
-            builder.append(LatentStore{builder.embed(stored_[0]), builder.embed(stored_[1]), o->cache});
-        if (const auto* o = std::get_if<BlockAttention>(&made_))
-            builder.append(KvStore{builder.embed(stored_[0]), builder.embed(stored_[1]), o->cache, o->shape});
+        const auto stored = [&](size_t i) { return builder.embed(stored_[i]); };
         if (const auto* o = std::get_if<BlockScores>(&made_))
-            builder.append(LatentStore{builder.embed(stored_[0]), {}, o->cache});
-        if (const auto* o = std::get_if<EntryAttention>(&made_)) {
-            builder.append(LatentStore{builder.embed(stored_[0]), {}, o->cache});
-            if (o->entries) builder.append(LatentStore{builder.embed(stored_[1]), {}, o->entries});
+            builder.append(LatentStore{stored(0), {}, o->cache});
+        const auto* o = std::get_if<Attention>(&made_);
+        if (!o) return;
+        switch (o->keys.kind) {
+            case Keys::all:
+            case Keys::blocks:
+                builder.append(KvStore{stored(0), stored(1), o->cache, o->shape});
+                break;
+            case Keys::entries:
+                builder.append(LatentStore{stored(0), {}, o->cache});
+                if (o->keys.entries) builder.append(LatentStore{stored(1), {}, o->keys.entries});
+                break;
+            case Keys::latents:
+                builder.append(LatentStore{stored(0), stored(1), o->cache});
+                break;
         }
     }
 

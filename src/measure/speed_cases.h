@@ -102,7 +102,12 @@ inline OpCase speed_blocks(uint32_t rows, uint64_t position) {
                     BlockScores{p.embed(index), scores, p.entries(kIndexDim, kRatio), kIndexHeads, kRatio});
                 p.append(ChooseBlocks{scores, chosen, kRatio});
                 const Cache cache = p.cache(kHeads.kv_heads, kHeads.head_dim);
-                p.append(BlockAttention{p.embed(q), chosen, y, cache, kHeads, 0.0625f, kRatio});
+                p.append(Attention{.q = p.embed(q),
+                                   .y = y,
+                                   .cache = cache,
+                                   .shape = kHeads,
+                                   .scale = 0.0625f,
+                                   .keys = {Keys::blocks, chosen, kRatio}});
             }
             return y;
         };
@@ -129,22 +134,16 @@ inline OpCase speed_entries(uint32_t rows, uint64_t position) {
                 p.append(BlockScores{p.embed(index), scores, p.entries(kIndexDim, kRatio), kIndexHeads,
                                      kRatio, p.embed(weight)});
                 p.append(ChooseBlocks{scores, chosen, kRatio});
-                p.append(EntryAttention{p.embed(q),
-                                        y,
-                                        p.latents(kDim, kDim, kWindow),
-                                        p.entries(kDim, kRatio),
-                                        chosen,
-                                        {},
-                                        kHeads,
-                                        0.0442f});
-                p.append(EntryAttention{p.embed(q),
-                                        y,
-                                        p.latents(kDim, kDim, kWindow),
-                                        p.entries(kDim, kLargeRatio),
-                                        {},
-                                        {},
-                                        kHeads,
-                                        0.0442f});
+                for (const uint32_t ratio : {kRatio, kLargeRatio})
+                    p.append(Attention{.q = p.embed(q),
+                                       .y = y,
+                                       .cache = p.latents(kDim, kDim, kWindow),
+                                       .shape = {kHeads, 1, kDim},
+                                       .scale = 0.0442f,
+                                       .window = kWindow,
+                                       .keys = {.kind = Keys::entries,
+                                                .chosen = ratio == kRatio ? chosen : Slot{},
+                                                .entries = p.entries(kDim, ratio)}});
             }
             return y;
         };

@@ -59,8 +59,7 @@ const RemoteBackend* remote(const Backend* backend) {
 
 bool attends(const Op& op) {
     return std::holds_alternative<Attend>(op) || std::holds_alternative<Attention>(op) ||
-           std::holds_alternative<LatentAttention>(op) || std::holds_alternative<DeltaNet>(op) ||
-           std::holds_alternative<StateScan>(op);
+           std::holds_alternative<DeltaNet>(op) || std::holds_alternative<StateScan>(op);
 }
 
 }  // namespace

@@ -27,16 +27,15 @@ bool PlanBuilder::append_rotated(const Op& op) {
         push(KvStore{k, v, o->cache, o->shape});
         return true;
     }
-    const auto attend = [&](auto attention) {
-        if (!rotates(attention.cache)) return false;
+    if (const auto* o = std::get_if<Attention>(&op)) {
+        if (!rotates(o->cache)) return false;
+        Attention attention = *o;
         const CacheInfo cache = plan_.cache(attention.cache);
         attention.q = rotated(attention.q, cache.key_rotation());
         push(attention);
         if (cache.value_rotation() > 0) push(Hadamard{attention.y, cache.value_rotation(), attention.y});
         return true;
-    };
-    if (const auto* o = std::get_if<Attention>(&op)) return attend(*o);
-    if (const auto* o = std::get_if<BlockAttention>(&op)) return attend(*o);
+    }
     return false;
 }
 

@@ -92,6 +92,11 @@ private:
         add(info.rank);
         add(info.ratio);
     }
+    // A set of all keys has no parts.
+    void add(const KeySet& keys) {
+        if (keys.kind == Keys::all) return;
+        visit_fields(keys, [&](const auto&... fields) { (add_field(keys, fields), ...); });
+    }
     template <typename T>
     void add(const std::optional<T>& value) {
         add(value.has_value());

@@ -84,6 +84,11 @@ std::optional<Operand> operand(const Op& op) {
     return std::visit(of, op);
 }
 
+const Attention* attention_to(Keys keys, const Op& op) {
+    const auto* attention = std::get_if<Attention>(&op);
+    return attention && attention->keys.kind == keys ? attention : nullptr;
+}
+
 Status check(const Op& op, const Plan& plan) {
     const OpFacts all = facts(op, plan);
     return all.mismatch ? error("{}: {}", op_name(op), all.mismatch->message) : Status();

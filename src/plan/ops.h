@@ -16,18 +16,20 @@
 
 namespace redline {
 
-using Op = std::variant<Embed, Input, RmsNorm, Linear, Each, Rope, KvStore, Attention, Route, ExpertLinear,
-                        AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore, ExpertGated, ExpertBlock,
-                        Attend, CopyParts, OutputGate, Convolve, DeltaNet, HeadLinear, LatentStore,
-                        LatentAttention, ScaleByExpert, StateScan, Center, AddPosition, StreamProduct, Lookup,
-                        BlockMean, BlockScores, ChooseBlocks, BlockAttention, BlockPool, EntryAttention,
-                        StreamWeights, StreamBlend, Sparsify, NormedSum, Hadamard>;
+using Op =
+    std::variant<Embed, Input, RmsNorm, Linear, Each, Rope, KvStore, Attention, Route, ExpertLinear,
+                 AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore, ExpertGated, ExpertBlock, Attend,
+                 CopyParts, OutputGate, Convolve, DeltaNet, HeadLinear, LatentStore, ScaleByExpert, StateScan,
+                 Center, AddPosition, StreamProduct, Lookup, BlockMean, BlockScores, ChooseBlocks, BlockPool,
+                 StreamWeights, StreamBlend, Sparsify, NormedSum, Hadamard>;
 
 std::string_view op_name(const Op& op);
 // The ops of a block's shared expert, as they would stand without the block.
 std::vector<Op> shared_parts(const ExpertBlock& block);
 Access access(const Op& op);
 std::optional<Operand> operand(const Op& op);
+// The op as attention to such keys; null: it is another op, or attends to others.
+const Attention* attention_to(Keys keys, const Op& op);
 // Checks that shapes and formats fit; an error names the op and the difference.
 Status check(const Op& op, const Plan& plan);
 Cost cost(const Op& op, const Plan& plan, const StepShape& shape);

@@ -275,7 +275,12 @@ Slot PlanBuilder::head_linear(Slot x, Weight w, uint32_t x_stride, uint32_t y_st
 
 Slot PlanBuilder::latent_attention(Cache cache, Slot q, uint32_t heads, float scale) {
     const Slot y = slot(heads * plan_.cache(cache).rank);
-    append(LatentAttention{q, y, cache, heads, scale});
+    append(Attention{.q = q,
+                     .y = y,
+                     .cache = cache,
+                     .shape = {heads, 1, plan_.cache(cache).head_dim},
+                     .scale = scale,
+                     .keys = {Keys::latents}});
     return y;
 }
 

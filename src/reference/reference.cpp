@@ -310,15 +310,15 @@ void Reference::eval(const KvStore& op) {
     }
 }
 
-void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* out,
-                       const std::vector<bool>* seen) const {
+void Reference::attend(const Attention& op, size_t row, uint32_t head, const std::vector<bool>& seen,
+                       Bounded* out) const {
     const uint32_t d = op.shape.head_dim, kv_head = head / (op.shape.heads / op.shape.kv_heads),
                    rank = plan_.cache(op.cache).rank;
     const size_t row_size = size_t(op.shape.kv_heads) * d, position = params_.rows[row].position;
     const auto& all_values = (rank > 0 ? keys_ : values_)[size_t(op.cache.index)];
     Rows keys, values;
     for (size_t p = first_seen(position, op.window, op.chunks); p <= position; ++p) {
-        if (seen && !(*seen)[p]) continue;
+        if (!seen.empty() && !seen[p]) continue;
         const size_t at = (begin_of(row) + p) * row_size + size_t(kv_head) * d;
         keys.push_back(keys_[size_t(op.cache.index)].data() + at);
         values.push_back(all_values.data() + at);
@@ -397,10 +397,15 @@ void Reference::weigh(const Attention& op, uint32_t head, const Rows& values, ui
 }
 
 void Reference::eval(const Attention& op) {
+    if (op.keys.kind == Keys::entries) return attend_to_entries(op);
     auto& y = target(op.y);
-    for (size_t row = 0; attends_ && row < params_.tokens.size(); ++row)
+    const size_t d = width(op.y) / op.shape.heads;
+    for (size_t row = 0; attends_ && row < params_.tokens.size(); ++row) {
+        const std::vector<bool> seen =
+            op.keys.kind == Keys::blocks ? seen_blocks(op, row) : std::vector<bool>();
         for (uint32_t head = 0; head < op.shape.heads; ++head)
-            attend(op, row, head, y.data() + (row * op.shape.heads + head) * op.shape.head_dim);
+            attend(op, row, head, seen, y.data() + (row * op.shape.heads + head) * d);
+    }
 }
 
 static std::vector<size_t> best_first(std::span<const double> scores) {

@@ -72,15 +72,12 @@ private:
     void eval(const ScaleByExpert& op);
     void eval(const StateScan& op);
     void eval(const LatentStore& op);
-    void eval(const LatentAttention& op);
     void eval(const Lookup& op);
     void eval(const StreamProduct& op);
     void eval(const BlockMean& op);
     void eval(const BlockScores& op);
     void eval(const ChooseBlocks& op);
-    void eval(const BlockAttention& op);
     void eval(const BlockPool& op);
-    void eval(const EntryAttention& op);
     void eval(const StreamWeights& op);
     void eval(const StreamBlend& op);
     template <typename Fused>
@@ -105,9 +102,12 @@ private:
     // A random number of up to `most` in either direction when rounding at random; 0 when bounding errors.
     double nudge(double most) const;
     std::minstd_rand* random() const { return random_ ? &*random_ : nullptr; }
-    // `seen`: for each position whether it is attended to; null: all are.
-    void attend(const Attention& op, size_t row, uint32_t head, Bounded* out,
-                const std::vector<bool>* seen = nullptr) const;
+    // `seen`: for each position whether it is attended to; empty: all are.
+    void attend(const Attention& op, size_t row, uint32_t head, const std::vector<bool>& seen,
+                Bounded* out) const;
+    // The positions that a row sees of those in the chosen blocks.
+    std::vector<bool> seen_blocks(const Attention& op, size_t row) const;
+    void attend_to_entries(const Attention& op);
     std::vector<size_t> experts_of(const Route& op, int32_t token) const;
     // The state of a row's sequence, reset to zeros at position 0.
     std::span<Bounded> state(Cache cache, size_t row);

@@ -249,21 +249,16 @@ void Reference::eval(const ChooseBlocks& op) {
     }
 }
 
-void Reference::eval(const BlockAttention& op) {
-    const Attention whole{op.q, op.y, op.cache, op.shape, op.scale};
-    const std::vector<Bounded>& chosen = slots_[size_t(op.chosen.index)];
-    const size_t most = width(op.chosen);
-    auto& y = target(op.y);
-    for (size_t row = 0; attends_ && row < params_.tokens.size(); ++row) {
-        const size_t position = params_.rows[row].position, complete = (position + 1) / op.ratio;
-        std::vector<bool> seen(position + 1);
-        std::fill(seen.begin() + int64_t(complete * op.ratio), seen.end(), true);
-        for (size_t i = row * most; i < (row + 1) * most; ++i)
-            if (const double block = chosen[i].value; block >= 0.0)
-                std::fill_n(seen.begin() + int64_t(size_t(block) * op.ratio), op.ratio, true);
-        for (uint32_t head = 0; head < op.shape.heads; ++head)
-            attend(whole, row, head, y.data() + (row * op.shape.heads + head) * op.shape.head_dim, &seen);
-    }
+std::vector<bool> Reference::seen_blocks(const Attention& op, size_t row) const {
+    const std::vector<Bounded>& chosen = slots_[size_t(op.keys.chosen.index)];
+    const size_t most = width(op.keys.chosen), ratio = op.keys.ratio, position = params_.rows[row].position,
+                 complete = (position + 1) / ratio;
+    std::vector<bool> seen(position + 1);
+    std::fill(seen.begin() + int64_t(complete * ratio), seen.end(), true);
+    for (size_t i = row * most; i < (row + 1) * most; ++i)
+        if (const double block = chosen[i].value; block >= 0.0)
+            std::fill_n(seen.begin() + int64_t(size_t(block) * ratio), ratio, true);
+    return seen;
 }
 
 namespace {
@@ -349,10 +344,10 @@ void Reference::eval(const BlockPool& op) {
     }
 }
 
-void Reference::eval(const EntryAttention& op) {
-    const uint32_t d = plan_.cache(op.cache).head_dim;
-    Attention heads{op.q, op.y, op.cache, {op.heads, 1, d}, op.scale};
-    heads.sinks = op.sinks;
+void Reference::attend_to_entries(const Attention& op) {
+    const uint32_t d = op.shape.head_dim;
+    const Slot chosen = op.keys.chosen;
+    const Cache entries = op.keys.entries;
     auto& y = target(op.y);
     for (size_t row = 0; attends_ && row < params_.tokens.size(); ++row) {
         const size_t position = params_.rows[row].position;
@@ -360,19 +355,18 @@ void Reference::eval(const EntryAttention& op) {
         const auto see = [&](Cache cache, size_t token) {
             keys.push_back(keys_[size_t(cache.index)].data() + (begin_of(row) + token) * d);
         };
-        for (size_t p = first_seen(position, plan_.cache(op.cache).window, false); p <= position; ++p)
-            see(op.cache, p);
-        const size_t ratio = op.entries ? plan_.cache(op.entries).ratio : 1,
-                     complete = op.entries ? (position + 1) / ratio : 0;
-        const size_t count = op.chosen ? std::min<size_t>(complete, width(op.chosen)) : complete;
+        for (size_t p = first_seen(position, op.window, false); p <= position; ++p) see(op.cache, p);
+        const size_t ratio = entries ? plan_.cache(entries).ratio : 1,
+                     complete = entries ? (position + 1) / ratio : 0;
+        const size_t count = chosen ? std::min<size_t>(complete, width(chosen)) : complete;
         for (size_t i = 0; i < count; ++i) {
             const size_t block =
-                op.chosen ? size_t(slots_[size_t(op.chosen.index)][row * width(op.chosen) + i].value) : i;
-            see(op.entries, (block + 1) * ratio - 1);
+                chosen ? size_t(slots_[size_t(chosen.index)][row * width(chosen) + i].value) : i;
+            see(entries, (block + 1) * ratio - 1);
         }
-        for (uint32_t head = 0; head < op.heads; ++head) {
-            const size_t at = (row * op.heads + head) * d;
-            attend_to(heads, slots_[size_t(op.q.index)].data() + at, head, keys, keys, d, y.data() + at);
+        for (uint32_t head = 0; head < op.shape.heads; ++head) {
+            const size_t at = (row * op.shape.heads + head) * d;
+            attend_to(op, slots_[size_t(op.q.index)].data() + at, head, keys, keys, d, y.data() + at);
         }
     }
 }

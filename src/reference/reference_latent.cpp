@@ -35,13 +35,4 @@ void Reference::eval(const LatentStore& op) {
     }
 }
 
-void Reference::eval(const LatentAttention& op) {
-    const CacheInfo& cache = plan_.cache(op.cache);
-    const Attention of_heads{op.q, op.y, op.cache, {op.heads, 1, cache.head_dim}, op.scale};
-    auto& y = target(op.y);
-    for (size_t row = 0; attends_ && row < params_.tokens.size(); ++row)
-        for (uint32_t head = 0; head < op.heads; ++head)
-            attend(of_heads, row, head, y.data() + (row * op.heads + head) * cache.rank);
-}
-
 }  // namespace redline

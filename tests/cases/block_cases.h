@@ -160,7 +160,12 @@ inline OpCase block_attention_case(const BlocksCase& b, uint32_t rows, uint64_t 
             if (!tied) p.append(each::squared_relu(scores));
             p.append(ChooseBlocks{scores, chosen, b.ratio});
             const float scale = score_size(b.cache) / std::sqrt(float(s.head_dim));
-            p.append(BlockAttention{p.embed(q), chosen, y, cache, s, scale, b.ratio});
+            p.append(Attention{.q = p.embed(q),
+                               .y = y,
+                               .cache = cache,
+                               .shape = s,
+                               .scale = scale,
+                               .keys = {Keys::blocks, chosen, b.ratio}});
             return y;
         };
     };

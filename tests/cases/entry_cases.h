@@ -104,7 +104,14 @@ inline OpCase entry_attention_case(const BlocksCase& b, uint64_t window, bool si
             }
             const Slot y = p.slot(heads * d);
             const float scale = score_size(b.cache) / std::sqrt(float(d));
-            p.append(EntryAttention{p.embed(q), y, cache, entries, chosen, sink, heads, scale});
+            p.append(Attention{.q = p.embed(q),
+                               .y = y,
+                               .cache = cache,
+                               .shape = {heads, 1, d},
+                               .scale = scale,
+                               .window = uint32_t(window),
+                               .sinks = sink,
+                               .keys = {.kind = Keys::entries, .chosen = chosen, .entries = entries}});
             return y;
         };
     };

@@ -349,6 +349,8 @@ TEST_CASE("every op that programs use has a case") {
     for (const EachFacts& row : each_rows()) look_for(row.name);
     for (const StreamKind kind : {StreamKind::mix, StreamKind::add, StreamKind::dot, StreamKind::turn})
         look_for(StreamProduct{kind}.name());
+    for (const Keys keys : {Keys::all, Keys::blocks, Keys::entries, Keys::latents})
+        look_for(Attention{.keys = {keys}}.name());
 }
 
 TEST_CASE("a step of 8200 rows is within its bound: more heads and experts than a grid has work-groups") {

@@ -182,6 +182,11 @@ TEST_CASE("kernel key: routers, activations, softcaps and ropes that are other k
                a.window = 8;
                a.chunks = true;
            }));
+    const auto of_blocks = [&](uint32_t ratio) {
+        return with<Attention>(attention, [&](Attention& a) { a.keys = {Keys::blocks, o.ids, ratio}; });
+    };
+    differ(attention, of_blocks(8));
+    differ(of_blocks(8), of_blocks(16));
     differ(Rope{o.x, 2, 32, o.near_pairs}, Rope{o.x, 2, 32, o.half_split});
     // In place, or from one slot to another.
     differ(RmsNorm{o.x, {o.gain, 1e-5f}, 64, o.x}, RmsNorm{o.x, {o.gain, 1e-5f}, 64, o.y});

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
+
 using namespace redline;
 using namespace redline::test;
 
@@ -168,6 +170,62 @@ TEST_CASE("plan: a cache with a window keeps the window and a step's rows, not t
     const Result<Plan> plan = std::move(p).finish();
     REQUIRE_FALSE(plan.ok());
     CHECK(plan.error().message.find("keeps less than the window") != std::string::npos);
+}
+
+TEST_CASE("plan: attention has a set of keys, which sets its name, its cost and what it can have") {
+    PlanBuilder p({vector(4)}, {512, 4, CacheType::f16}, 4, 1);
+    const Slot q = p.slot(32), y = p.slot(32), half = p.slot(16), chosen = p.slot(2);
+    const Cache cache = p.cache(2, 8), ring = p.latents(8, 8, 16), latents = p.latents(8, 4),
+                blocks = p.entries(8, 4);
+    const Attention all{q, y, cache, {4, 2, 8}, 1.0f};
+    Attention of_blocks = all, of_entries{q, y, ring, {4, 1, 8}, 1.0f, 0.0f, 16, {0}},
+              of_latents{q, half, latents, {4, 1, 8}, 1.0f};
+    of_blocks.keys = {Keys::blocks, chosen, 4};
+    of_entries.keys = {Keys::entries, chosen, 0, blocks};
+    of_latents.keys = {Keys::latents};
+    CHECK(op_text(all, p.plan()) == "attention 4 heads of 8, 2 kv");
+    CHECK(op_text(of_blocks, p.plan()) == "block_attention 4 heads of 8, 2 kv, 2 blocks of 4");
+    CHECK(op_text(of_entries, p.plan()) ==
+          "entry_attention 4 heads of 8, window 16, blocks of 4, 2 of them +sinks");
+    CHECK(op_text(of_latents, p.plan()) == "latent_attention latents of 4 of 8, 4 heads");
+    CHECK(access(Op(of_entries)).reads == std::vector<Slot>{q, chosen});
+    CHECK(access(Op(of_latents)).reads == std::vector<Slot>{q});
+
+    // Rows of the cache, and pairs of a query and a key, of three rows, the last of which sees 100 tokens.
+    const auto costs = [&](const Attention& op, uint64_t rows, uint64_t pairs, uint64_t width) {
+        REQUIRE(check(op, p.plan()).ok());
+        const Cost c = cost(op, p.plan(), {3, 1, 100});
+        CHECK(c.cache_bytes == rows * op.shape.kv_heads * p.plan().cache(op.cache).row_bytes());
+        CHECK(c.flops == 2 * pairs * op.shape.heads * width);
+    };
+    costs(all, 100, 98 + 99 + 100, 16);
+    costs(of_blocks, 36, 3 * 12, 16);
+    costs(of_entries, 18 + 6, 3 * 18, 16);
+    of_entries.keys.chosen = {};
+    costs(of_entries, 18 + 25, 3 * (16 + 25), 16);
+    of_entries.keys.entries = {};
+    costs(of_entries, 18, 3 * 16, 16);
+    costs(of_latents, 100, 98 + 99 + 100, 12);
+
+    const auto refused = [&](Attention op, const std::function<void(Attention&)>& change) {
+        change(op);
+        return check(op, p.plan()).error().message;
+    };
+    CHECK(refused(all, [&](Attention& a) { a.keys.chosen = chosen; }) ==
+          "attention: the set of keys has parts of another");
+    CHECK(refused(all, [&](Attention& a) { a.cache = latents; }) == "attention: the cache has other heads");
+    CHECK(refused(of_blocks, [](Attention& a) { a.softcap = 30.0f; }) ==
+          "block_attention: such keys have neither a softcap nor chunks");
+    CHECK(refused(of_blocks, [](Attention& a) { a.keys.chosen = {}; }) ==
+          "block_attention: no blocks are chosen");
+    CHECK(refused(of_entries, [&](Attention& a) { a.keys.chosen = chosen; }) ==
+          "entry_attention: there are no entries to choose from");
+    CHECK(refused(of_entries, [](Attention& a) { a.window = 8; }) ==
+          "entry_attention: the cache holds no latents with a window");
+    CHECK(refused(of_latents, [](Attention& a) { a.window = 8; }) ==
+          "latent_attention: such keys have neither a window nor sinks");
+    CHECK(refused(all, [](Attention& a) { a.keys = {Keys::latents}; }) ==
+          "latent_attention: the cache holds no latents");
 }
 
 TEST_CASE("plan: slots that are alive together never overlap, and slots that are not may share") {

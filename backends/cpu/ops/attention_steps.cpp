@@ -1,4 +1,4 @@
-// Rope, KvStore, RopeStore, Attention, LatentStore and LatentAttention.
+// Rope, KvStore, RopeStore, LatentStore, and attention to all keys or latents.
 #include "backends/cpu/runtime/executable.h"
 
 #include <algorithm>
@@ -108,19 +108,14 @@ private:
     LatentStore op_;
 };
 
-// Latents are keys of one kv head, and values.
-Attention on_latents(const LatentAttention& op, const Plan& plan) {
-    return {op.q, op.y, op.cache, {op.heads, 1, plan.cache(op.cache).head_dim}, op.scale};
-}
-
 class AttentionKernel : public CpuKernel {
 public:
     AttentionKernel(const Attention& op, const Plan& plan, Isa isa)
         : op_(op),
           isa_(isa),
           group_(op.shape.heads / op.shape.kv_heads),
-          latent_(plan.cache(op.cache).rank > 0),
-          value_dim_(latent_ ? plan.cache(op.cache).rank : op.shape.head_dim) {}
+          latent_(op.keys.kind == Keys::latents),
+          value_dim_(op.value_dim(plan)) {}
 
     Precision precision(uint64_t rows) const override {
         const uint64_t queries = std::min<uint64_t>(rows, block_rows()) * group_;
@@ -314,10 +309,9 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, Is
     if (const auto* o = std::get_if<Rope>(&op)) return std::make_unique<RopeKernel>(*o);
     if (const auto* o = std::get_if<KvStore>(&op)) return std::make_unique<KvStoreKernel>(*o);
     if (const auto* o = std::get_if<RopeStore>(&op)) return std::make_unique<RopeStoreKernel>(*o);
-    if (const auto* o = std::get_if<Attention>(&op)) return std::make_unique<AttentionKernel>(*o, plan, isa);
     if (const auto* o = std::get_if<LatentStore>(&op)) return std::make_unique<LatentStoreKernel>(*o);
-    if (const auto* o = std::get_if<LatentAttention>(&op))
-        return std::make_unique<AttentionKernel>(on_latents(*o, plan), plan, isa);
+    for (const Keys keys : {Keys::all, Keys::latents})
+        if (const auto* o = attention_to(keys, op)) return std::make_unique<AttentionKernel>(*o, plan, isa);
     return nullptr;
 }
 

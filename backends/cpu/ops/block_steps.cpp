@@ -1,4 +1,4 @@
-// BlockMean, BlockScores, ChooseBlocks and BlockAttention.
+// BlockMean, BlockScores, ChooseBlocks, and attention to blocks.
 #include "backends/cpu/kernels/block_keys.h"
 #include "backends/cpu/kernels/read_key.h"
 #include "backends/cpu/runtime/executable.h"
@@ -162,7 +162,7 @@ private:
 // no row has more blocks than are chosen, it is attention to everything.
 class BlockAttentionKernel : public CpuKernel {
 public:
-    BlockAttentionKernel(const BlockAttention& op, const Plan& plan, Isa isa)
+    BlockAttentionKernel(const Attention& op, const Plan& plan, Isa isa)
         : op_(op),
           isa_(isa),
           group_(op.shape.heads / op.shape.kv_heads),
@@ -185,7 +185,7 @@ public:
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
         const auto sees_all = [&](const Row& row) {
-            return (uint64_t(row.position) + 1) / op_.ratio <= view.width(op_.chosen);
+            return (uint64_t(row.position) + 1) / op_.keys.ratio <= view.width(op_.keys.chosen);
         };
         if (std::all_of(view.params.rows.begin(), view.params.rows.end(), sees_all))
             dense().run(view, worker, step);
@@ -200,16 +200,16 @@ private:
     static constexpr uint32_t kShares = 32;  // of a row's runs, each worth a claim
 
     const CpuKernel& dense() const { return static_cast<const CpuKernel&>(*dense_); }
-    uint64_t runs(const Plan& plan) const { return uint64_t(plan.slot(op_.chosen).width) + 1; }
+    uint64_t runs(const Plan& plan) const { return uint64_t(plan.slot(op_.keys.chosen).width) + 1; }
     uint64_t part_floats() const { return uint64_t(group_) * (op_.shape.head_dim + 2); }
     uint64_t part_bytes() const { return part_floats() * sizeof(float); }
 
     // Calls each(index, first token, one behind the last) of a row's runs; returns how many there are.
     template <typename Each>
     uint64_t each_run(const RunView& view, uint64_t row, Each each) const {
-        const uint64_t position = view.params.rows[row].position, most = view.width(op_.chosen);
-        const uint64_t complete = (position + 1) / op_.ratio;
-        const float* chosen = view.floats(op_.chosen) + row * most;
+        const uint64_t position = view.params.rows[row].position, most = view.width(op_.keys.chosen);
+        const uint64_t complete = (position + 1) / op_.keys.ratio;
+        const float* chosen = view.floats(op_.keys.chosen) + row * most;
         uint64_t count = 0, begin = 0, end = 0;
         const auto add = [&](uint64_t from, uint64_t to) {
             if (from != end && end > begin) each(count++, begin, end);
@@ -218,9 +218,9 @@ private:
         };
         for (uint64_t i = 0; i < most && chosen[i] >= 0.0f && chosen[i] < float(complete); ++i) {
             const auto block = uint64_t(chosen[i]);
-            add(block * op_.ratio, (block + 1) * op_.ratio);
+            add(block * op_.keys.ratio, (block + 1) * op_.keys.ratio);
         }
-        if (complete * op_.ratio <= position) add(complete * op_.ratio, position + 1);
+        if (complete * op_.keys.ratio <= position) add(complete * op_.keys.ratio, position + 1);
         if (end > begin) each(count++, begin, end);
         return count;
     }
@@ -293,7 +293,7 @@ private:
         }
     }
 
-    BlockAttention op_;
+    Attention op_;
     Isa isa_;
     uint32_t group_;  // query heads of a kv head
     std::unique_ptr<Kernel> dense_;
@@ -305,7 +305,7 @@ std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, Isa is
     if (const auto* o = std::get_if<BlockMean>(&op)) return std::make_unique<BlockMeanKernel>(*o);
     if (const auto* o = std::get_if<BlockScores>(&op)) return std::make_unique<BlockScoresKernel>(*o, isa);
     if (const auto* o = std::get_if<ChooseBlocks>(&op)) return std::make_unique<ChooseBlocksKernel>(*o);
-    if (const auto* o = std::get_if<BlockAttention>(&op))
+    if (const auto* o = attention_to(Keys::blocks, op))
         return std::make_unique<BlockAttentionKernel>(*o, plan, isa);
     return nullptr;
 }

@@ -1,4 +1,4 @@
-// BlockPool and EntryAttention.
+// BlockPool, and attention to entries.
 #include "backends/cpu/kernels/read_key.h"
 #include "backends/cpu/runtime/executable.h"
 
@@ -87,12 +87,11 @@ private:
 // what few rows see.
 class EntryAttentionKernel : public CpuKernel {
 public:
-    EntryAttentionKernel(const EntryAttention& op, const Plan& plan, Isa isa)
+    EntryAttentionKernel(const Attention& op, const Plan& plan, Isa isa)
         : op_(op),
           isa_(isa),
           dims_(plan.cache(op.cache).head_dim),
-          ratio_(op.entries ? plan.cache(op.entries).ratio : 1),
-          window_(plan.cache(op.cache).window) {}
+          ratio_(op.keys.entries ? plan.cache(op.keys.entries).ratio : 1) {}
 
     // How the work is divided depends on all rows.
     bool alike_rows(const Plan&) const override { return false; }
@@ -101,7 +100,7 @@ public:
     }
     uint64_t thread_scratch(const Plan& plan) const override {
         return kv_bytes(plan) + aligned(dims_ * (sizeof(float) + sizeof(uint16_t))) +
-               attend_scratch_bytes(1, op_.heads, dims_) + 64;
+               attend_scratch_bytes(1, op_.shape.heads, dims_) + 64;
     }
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
@@ -123,10 +122,10 @@ public:
         }
         if (!few) return;
         worker.barrier();
-        const auto mine = worker.share(uint64_t(view.rows()) * op_.heads);
+        const auto mine = worker.share(uint64_t(view.rows()) * op_.shape.heads);
         for (uint64_t i = mine.begin; i < mine.end;) {
-            const uint64_t row = i / op_.heads, head = i % op_.heads,
-                           heads = std::min(op_.heads - head, mine.end - i);
+            const uint64_t row = i / op_.shape.heads, head = i % op_.shape.heads,
+                           heads = std::min(op_.shape.heads - head, mine.end - i);
             merge(view, row, uint32_t(head), uint32_t(heads));
             i += heads;
         }
@@ -143,14 +142,14 @@ private:
     };
     Seen seen_by(const RunView& view, uint64_t row) const {
         const uint64_t position = view.params.rows[row].position;
-        const uint64_t first = first_seen(position, window_, false);
-        uint64_t entries = op_.entries ? (position + 1) / ratio_ : 0;
-        if (op_.chosen) entries = std::min<uint64_t>(entries, view.width(op_.chosen));
+        const uint64_t first = first_seen(position, op_.window, false);
+        uint64_t entries = op_.keys.entries ? (position + 1) / ratio_ : 0;
+        if (op_.keys.chosen) entries = std::min<uint64_t>(entries, view.width(op_.keys.chosen));
         return {first, position + 1 - first, position + 1 - first + entries};
     }
     static uint64_t parts_of(uint64_t keys) { return std::clamp<uint64_t>(keys / kPartKeys, 1, kMostParts); }
 
-    uint64_t part_floats() const { return uint64_t(op_.heads) * (dims_ + 2); }
+    uint64_t part_floats() const { return uint64_t(op_.shape.heads) * (dims_ + 2); }
     float* partials(const RunView& view, uint64_t row, uint64_t part) const {
         return reinterpret_cast<float*>(view.shared_scratch) + (row * kMostParts + part) * part_floats();
     }
@@ -161,10 +160,7 @@ private:
     }
 
     uint64_t kv_bytes(const Plan& plan) const {
-        const uint64_t context = plan.sizing.context;
-        uint64_t entries = op_.entries ? context / ratio_ : 0;
-        if (op_.chosen) entries = std::min<uint64_t>(entries, plan.slot(op_.chosen).width);
-        const uint64_t keys = std::min(window_, context) + entries;
+        const uint64_t keys = op_.most_keys(plan, plan.sizing.context);
         return aligned(kv_head_bytes(gathered_type(plan.cache(op_.cache)), dims_, keys, dims_));
     }
 
@@ -185,8 +181,8 @@ private:
                 read_key(tokens, info.row_of(seen.first + i, pages), key, halves);
             } else {
                 const uint64_t block = block_of(view, row, i - seen.tokens);
-                read_key(view.caches.head(op_.entries, 0, pages),
-                         view.plan.cache(op_.entries).row_of(block * ratio_, pages), key, halves);
+                read_key(view.caches.head(op_.keys.entries, 0, pages),
+                         view.plan.cache(op_.keys.entries).row_of(block * ratio_, pages), key, halves);
             }
             kernels.kv_store(own, i - begin, key, nullptr);
         }
@@ -194,7 +190,7 @@ private:
         std::fill_n(key, dims_, 0.0f);
         for (uint64_t i = end - begin; i < padded_tokens(end - begin); ++i)
             kernels.kv_store(own, i, key, nullptr);
-        Attend work = whole(view, row, 0, op_.heads);
+        Attend work = whole(view, row, 0, op_.shape.heads);
         work.kv = own;
         work.first_position = end - begin - 1;
         work.key_end = end - begin;
@@ -203,15 +199,15 @@ private:
     }
 
     uint64_t block_of(const RunView& view, uint64_t row, uint64_t index) const {
-        if (!op_.chosen) return index;
+        if (!op_.keys.chosen) return index;
         const uint64_t complete = (uint64_t(view.params.rows[row].position) + 1) / ratio_;
-        const float chosen = view.floats(op_.chosen)[row * view.width(op_.chosen) + index];
+        const float chosen = view.floats(op_.keys.chosen)[row * view.width(op_.keys.chosen) + index];
         return std::min(uint64_t(std::max(chosen, 0.0f)), complete - 1);
     }
 
     // Of some heads of a row, without keys.
     Attend whole(const RunView& view, uint64_t row, uint32_t head, uint32_t heads) const {
-        const size_t stride = size_t(op_.heads) * dims_, first = row * stride + size_t(head) * dims_;
+        const size_t stride = size_t(op_.shape.heads) * dims_, first = row * stride + size_t(head) * dims_;
         Attend work;
         work.q = view.floats(op_.q) + first;
         work.q_stride = work.out_stride = stride;
@@ -231,17 +227,17 @@ private:
                                         part_floats(), whole(view, row, head, heads));
     }
 
-    EntryAttention op_;
+    Attention op_;
     Isa isa_;
     uint32_t dims_;
-    uint64_t ratio_, window_;
+    uint64_t ratio_;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_entry_kernel(const Op& op, const Plan& plan, Isa isa) {
     if (const auto* o = std::get_if<BlockPool>(&op)) return std::make_unique<BlockPoolKernel>(*o);
-    if (const auto* o = std::get_if<EntryAttention>(&op))
+    if (const auto* o = attention_to(Keys::entries, op))
         return std::make_unique<EntryAttentionKernel>(*o, plan, isa);
     return nullptr;
 }

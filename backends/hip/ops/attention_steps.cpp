@@ -1,4 +1,4 @@
-// Rope, KvStore, RopeStore and Attention.
+// Rope, KvStore, RopeStore, and attention to all keys.
 #include "steps.h"
 
 namespace redline::hip {
@@ -353,7 +353,7 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
         if (o->shape.head_dim > args::kMostHeadDim) return nullptr;
         return std::make_unique<RopeStoreKernel>(*o);
     }
-    if (const auto* o = std::get_if<Attention>(&op))
+    if (const auto* o = attention_to(Keys::all, op))
         return has_kernel(*o, plan) ? std::make_unique<AttentionKernel>(*o, plan, device) : nullptr;
     if (const auto* o = std::get_if<Attend>(&op); o && o->v_eps == 0.0f)
         return has_kernel(o->attention, plan) ? std::make_unique<AttendKernel>(*o, plan, device) : nullptr;

@@ -1,4 +1,4 @@
-// BlockMean, BlockPool, BlockScores, ChooseBlocks and BlockAttention.
+// BlockMean, BlockPool, BlockScores, ChooseBlocks, and attention to blocks.
 #include "backends/hip/kernels/block_args.h"
 #include "steps.h"
 
@@ -69,22 +69,22 @@ Status launch_scores(Launcher& launcher, const View& view, const BlockScores& op
                        2.0 * blocks * op.heads * dims);
 }
 
-Status launch_attention(Launcher& launcher, const View& view, const BlockAttention& op) {
-    const uint32_t blocks = view.width(op.chosen);
+Status launch_attention(Launcher& launcher, const View& view, const Attention& op) {
+    const uint32_t blocks = view.width(op.keys.chosen);
     const args::BlockArgs args = {view.step,
                                   view.slot(op.q),
-                                  view.slot(op.chosen),
+                                  view.slot(op.keys.chosen),
                                   view.slot(op.y),
                                   view.cache(op.cache),
                                   op.shape.heads,
-                                  op.ratio,
+                                  op.keys.ratio,
                                   blocks,
                                   0,
                                   0,
                                   op.scale,
                                   1,
                                   nullptr};
-    const double keys = (double(blocks) + 1) * op.ratio;
+    const double keys = (double(blocks) + 1) * op.keys.ratio;
     return launch_rows(launcher, view, "block_attention", op.cache, args, op.shape.heads,
                        4.0 * keys * op.shape.heads * op.shape.head_dim);
 }
@@ -98,12 +98,12 @@ constexpr uint32_t kBlockGroupsPerUnit = 2;  // that fit into a multiprocessor a
 // Of heads of whole eights: those of a row that share a kv head read the keys of its blocks together.
 class BlockFewKernel : public HipKernel {
 public:
-    BlockFewKernel(const BlockAttention& op, const Device& device)
+    BlockFewKernel(const Attention& op, const Device& device)
         : op_(op),
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())) {}
 
-    static bool fits(const BlockAttention& op) { return op.shape.head_dim % 8 == 0; }
+    static bool fits(const Attention& op) { return op.shape.head_dim % 8 == 0; }
 
     Choices choices(RowClass) const override { return {choice("per_unit", kBlockGroupsPerUnit, {1, 4, 8})}; }
 
@@ -115,9 +115,9 @@ public:
 
     Status launch(Launcher& launcher, const View& view) const override {
         args::BlockFewArgs args = {};
-        args.chosen = view.slot(op_.chosen);
-        args.most = view.width(op_.chosen);
-        args.ratio = op_.ratio;
+        args.chosen = view.slot(op_.keys.chosen);
+        args.most = view.width(op_.keys.chosen);
+        args.ratio = op_.keys.ratio;
         args::AttentionArgs& heads = args.heads;
         heads.step = view.step;
         heads.q = view.slot(op_.q);
@@ -169,7 +169,7 @@ private:
                                all > HipCaches::kCounters ? 1 : kBlockFewSplits, true);
     }
 
-    BlockAttention op_;
+    Attention op_;
     uint32_t units_;  // multiprocessors
     double per_launch_;
 };
@@ -192,7 +192,7 @@ std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const 
         if (too_long(plan, o->cache)) return nullptr;
         return simple([o = *o](Launcher& l, const View& v) { return launch_scores(l, v, o); });
     }
-    const auto* o = std::get_if<BlockAttention>(&op);
+    const auto* o = attention_to(Keys::blocks, op);
     if (!o || o->shape.head_dim > kMostHeadDim || too_long(plan, o->cache)) return nullptr;
     if (BlockFewKernel::fits(*o)) return std::make_unique<BlockFewKernel>(*o, device);
     return simple([o = *o](Launcher& l, const View& v) { return launch_attention(l, v, o); });

@@ -1,4 +1,4 @@
-// HeadLinear, LatentStore, LatentAttention and EntryAttention.
+// HeadLinear, LatentStore, and attention to latents and entries.
 #include "backends/hip/kernels/block_args.h"
 #include "steps.h"
 
@@ -125,9 +125,9 @@ struct LatentFit {
 
 class LatentAttentionKernel : public HipKernel {
 public:
-    LatentAttentionKernel(const LatentAttention& op, const Plan& plan, const Device& device)
+    LatentAttentionKernel(const Attention& op, const Plan& plan, const Device& device)
         : op_(op),
-          fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank},
+          fit_{op.shape.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank},
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())),
           type_(plan.cache(op.cache).types.keys),
@@ -168,7 +168,7 @@ public:
         heads.cache = args.latents;
         heads.cache.head_dim = fit_.rank;
         heads.rows = view.rows;
-        heads.heads = op_.heads;
+        heads.heads = op_.shape.heads;
         heads.splits = s.splits;
         heads.scale = op_.scale;
         heads.row_groups = several ? blocks(1, s.queries, several) : 0;
@@ -197,23 +197,23 @@ private:
         args::LatentMergeArgs merge = {args.heads, s.queries, s.unit};
         merge.heads.first_row = 0;
         const uint64_t chunks = blocks_for((fit_.rank + 3) / 4, args::kMergeFours);
-        return launcher.launch("vector", "latent_merge",
-                               {uint32_t(uint64_t(view.rows) * op_.heads * chunks), 1, 1, kLatentThreads},
-                               merge);
+        return launcher.launch(
+            "vector", "latent_merge",
+            {uint32_t(uint64_t(view.rows) * op_.shape.heads * chunks), 1, 1, kLatentThreads}, merge);
     }
 
     // Of a block: 16, or 32 where there are more.
     uint32_t matrix_queries(uint32_t rows, uint32_t wanted) const {
         if (wanted == 0) wanted = row_class_of(rows) == RowClass::many ? most_queries_ : few_queries_;
-        return wanted <= 16 || uint64_t(rows) * op_.heads <= 16 ? 16 : most_queries_;
+        return wanted <= 16 || uint64_t(rows) * op_.shape.heads <= 16 ? 16 : most_queries_;
     }
 
     uint32_t blocks(uint32_t rows, uint32_t queries, bool several) const {
-        return gpu::query_groups(rows, op_.heads, queries, several);
+        return gpu::query_groups(rows, op_.shape.heads, queries, several);
     }
     // With the cache full.
     double row_cost(const Plan& plan) const {
-        return 2.0 * op_.heads * (fit_.width + fit_.rank) * double(plan.cache(op_.cache).sequence_rows);
+        return 2.0 * op_.shape.heads * (fit_.width + fit_.rank) * double(plan.cache(op_.cache).sequence_rows);
     }
 
     Shape shape(const Plan& plan, uint32_t rows, bool several) const {
@@ -242,7 +242,7 @@ private:
         return s;
     }
 
-    LatentAttention op_;
+    Attention op_;
     LatentFit fit_;
     uint32_t units_;  // multiprocessors
     double per_launch_;
@@ -257,9 +257,9 @@ private:
 // Groups of queries are of one row each: rows see different entries.
 class EntryAttentionKernel : public HipKernel {
 public:
-    EntryAttentionKernel(const EntryAttention& op, const Plan& plan, const Device& device)
+    EntryAttentionKernel(const Attention& op, const Plan& plan, const Device& device)
         : op_(op),
-          fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).head_dim},
+          fit_{op.shape.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).head_dim},
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())) {}
 
@@ -268,7 +268,7 @@ public:
         const auto good = [&](const CacheInfo& cache) {
             return fit_.fits(cache) && cache.capacity < uint64_t(1) << 31;
         };
-        return good(plan.cache(op_.cache)) && (!op_.entries || good(plan.cache(op_.entries)));
+        return good(plan.cache(op_.cache)) && (!op_.keys.entries || good(plan.cache(op_.keys.entries)));
     }
     Choices choices(RowClass rows) const override { return fit_.choices(rows); }
 
@@ -281,10 +281,10 @@ public:
         args::EntryArgs args = {};
         args.latent.latents = view.cache(op_.cache);
         args.window = uint32_t(view.plan.cache(op_.cache).window);
-        if (op_.entries) args.entries = view.cache(op_.entries);
-        if (op_.entries) args.ratio = view.plan.cache(op_.entries).ratio;
-        if (op_.chosen) args.chosen = view.slot(op_.chosen);
-        if (op_.chosen) args.most = view.width(op_.chosen);
+        if (op_.keys.entries) args.entries = view.cache(op_.keys.entries);
+        if (op_.keys.entries) args.ratio = view.plan.cache(op_.keys.entries).ratio;
+        if (op_.keys.chosen) args.chosen = view.slot(op_.keys.chosen);
+        if (op_.keys.chosen) args.most = view.width(op_.keys.chosen);
         args::AttentionArgs& heads = args.latent.heads;
         heads.step = view.step;
         heads.q = view.slot(op_.q);
@@ -294,7 +294,7 @@ public:
         heads.counters = view.caches.counters();
         heads.cache = args.latent.latents;
         heads.rows = view.rows;
-        heads.heads = op_.heads;
+        heads.heads = op_.shape.heads;
         heads.splits = splits(view.plan, view.rows);
         heads.scale = op_.scale;
         const uint32_t queries = this->queries(view.rows);
@@ -317,7 +317,7 @@ private:
         return wanted > 0 ? wanted : fit_.queries(1);
     }
     double row_cost(const Plan& plan) const {
-        return 4.0 * op_.heads * fit_.width * double(gpu::most_keys(op_, plan));
+        return 4.0 * op_.shape.heads * fit_.width * double(gpu::most_keys(op_, plan));
     }
     // Rows are cut so that no launch takes long or is too high.
     uint32_t rows_of_launch(const Plan& plan, uint32_t queries) const {
@@ -333,7 +333,7 @@ private:
                                all > HipCaches::kCounters ? 1 : kEntrySplits, true);
     }
 
-    EntryAttention op_;
+    Attention op_;
     LatentFit fit_;
     uint32_t units_;  // multiprocessors
     double per_launch_;
@@ -348,11 +348,11 @@ std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const
     }
     if (const auto* o = std::get_if<LatentStore>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_store(l, v, o); });
-    if (const auto* o = std::get_if<LatentAttention>(&op)) {
+    if (const auto* o = attention_to(Keys::latents, op)) {
         auto kernel = std::make_unique<LatentAttentionKernel>(*o, plan, device);
         if (kernel->fits(plan)) return kernel;
     }
-    if (const auto* o = std::get_if<EntryAttention>(&op)) {
+    if (const auto* o = attention_to(Keys::entries, op)) {
         auto kernel = std::make_unique<EntryAttentionKernel>(*o, plan, device);
         if (kernel->fits(plan)) return kernel;
     }

@@ -1,4 +1,4 @@
-// Rope, KvStore, RopeStore and Attention.
+// Rope, KvStore, RopeStore, and attention to all keys.
 #include "steps.h"
 
 #include <algorithm>
@@ -488,7 +488,7 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
         if (o->shape.head_dim > kMostHeadDim) return nullptr;
         return std::make_unique<RopeStoreKernel>(*o);
     }
-    if (const auto* o = std::get_if<Attention>(&op)) {
+    if (const auto* o = attention_to(Keys::all, op)) {
         if (o->shape.head_dim > kMostHeadDim) return nullptr;
         return std::make_unique<AttentionKernel>(*o, plan, device);
     }

@@ -1,4 +1,4 @@
-// BlockMean, BlockPool, BlockScores, ChooseBlocks and BlockAttention.
+// BlockMean, BlockPool, BlockScores, ChooseBlocks, and attention to blocks.
 #include "steps.h"
 
 #include <algorithm>
@@ -57,43 +57,44 @@ Status record_choice(Recorder& recorder, const View& view, const ChooseBlocks& o
                              {view.slot(op.scores), view.slot(op.y), view.step}, push, striding(view.rows));
 }
 
-Status record_attention(Recorder& recorder, const View& view, const BlockAttention& op) {
+Status record_attention(Recorder& recorder, const View& view, const Attention& op) {
     const CacheInfo& cache = view.plan.cache(op.cache);
     const auto& planes = view.caches[op.cache];
     args::BlockArgs push = {};
     push.heads = op.shape.heads;
     push.kv_heads = op.shape.kv_heads;
     push.head_dim = op.shape.head_dim;
-    push.ratio = op.ratio;
-    push.blocks = view.width(op.chosen);
+    push.ratio = op.keys.ratio;
+    push.blocks = view.width(op.keys.chosen);
     push.scale = op.scale;
     set_rows(push, cache);
-    const double per_row = 4.0 * (double(push.blocks) + 1) * op.ratio * op.shape.heads * op.shape.head_dim;
+    const double per_row =
+        4.0 * (double(push.blocks) + 1) * op.keys.ratio * op.shape.heads * op.shape.head_dim;
     return in_slices(recorder, view.rows, per_row, 1, [&](uint32_t first, uint32_t rows) {
         push.first_row = first;
         push.end_row = first + rows;
-        return recorder.dispatch(
-            {cache_shader("block_attention", view, op.cache),
-             6,
-             1,
-             {kThreads, op.shape.head_dim, uint32_t(view.kind)},
-             0,
-             cache_constants(view, op.cache)},
-            {view.slot(op.q), view.slot(op.chosen), view.slot(op.y), view.step, planes.keys, planes.values},
-            push, striding(uint64_t(rows) * op.shape.heads), per_row * rows);
+        return recorder.dispatch({cache_shader("block_attention", view, op.cache),
+                                  6,
+                                  1,
+                                  {kThreads, op.shape.head_dim, uint32_t(view.kind)},
+                                  0,
+                                  cache_constants(view, op.cache)},
+                                 {view.slot(op.q), view.slot(op.keys.chosen), view.slot(op.y), view.step,
+                                  planes.keys, planes.values},
+                                 push, striding(uint64_t(rows) * op.shape.heads), per_row * rows);
     });
 }
 
 // Heads of a row that share a kv head read the keys of its blocks together.
 class BlockFewKernel : public VulkanKernel {
 public:
-    BlockFewKernel(const BlockAttention& op, const Device& device)
+    BlockFewKernel(const Attention& op, const Device& device)
         : op_(op),
           wanted_(attention_groups(device)),
           threads_(std::min(own_threads(device), kFewThreads)),
           room_(std::min<uint64_t>(device.report().limits.maxComputeSharedMemorySize, 32768)) {}
 
-    static bool fits(const BlockAttention& op) {
+    static bool fits(const Attention& op) {
         return op.shape.head_dim % 16 == 0 && op.shape.head_dim <= kMostFewHeadDim;
     }
 
@@ -117,8 +118,8 @@ public:
         push.splits = splits(view.plan, view.rows);
         push.scale = op_.scale;
         push.first_stat = view.rows * op_.shape.heads * push.splits * op_.shape.head_dim;
-        push.ratio = op_.ratio;
-        push.most = view.width(op_.chosen);
+        push.ratio = op_.keys.ratio;
+        push.most = view.width(op_.keys.chosen);
         const Binding partials = claim_partials(recorder, view, partial_bytes(view.rows, push.splits));
         // Rows are cut so that no dispatch alone fills a submission or is higher than the device takes.
         const double per_row =
@@ -134,7 +135,7 @@ public:
                  0,
                  cache_constants(view, op_.cache)},
                 {view.slot(op_.q), view.slot(op_.y), view.step, planes.keys, planes.values,
-                 view.slot(op_.chosen), partials, view.caches.counters()},
+                 view.slot(op_.keys.chosen), partials, view.caches.counters()},
                 push, {push.splits, uint64_t(rows) * groups_of_row(n), op_.shape.kv_heads}, per_row * rows);
         };
         return in_slices(recorder, view.rows, per_row, 1, record_rows, highest / groups_of_row(n));
@@ -165,7 +166,7 @@ private:
         return gpu::split_bytes(rows, op_.shape.heads, splits, op_.shape.head_dim);
     }
 
-    BlockAttention op_;
+    Attention op_;
     uint64_t wanted_;  // work-groups, if there is enough to do
     uint32_t threads_;
     uint64_t room_;  // of shared memory
@@ -182,7 +183,7 @@ std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan&, const Devic
         return simple([o = *o](Recorder& r, const View& v) { return record_scores(r, v, o); });
     if (const auto* o = std::get_if<ChooseBlocks>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_choice(r, v, o); });
-    const auto* o = std::get_if<BlockAttention>(&op);
+    const auto* o = attention_to(Keys::blocks, op);
     if (!o || o->shape.head_dim > kMostBlockHeadDim) return nullptr;
     if (BlockFewKernel::fits(*o)) return std::make_unique<BlockFewKernel>(*o, device);
     return simple([o = *o](Recorder& r, const View& v) { return record_attention(r, v, o); });

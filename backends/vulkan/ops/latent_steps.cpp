@@ -1,4 +1,4 @@
-// HeadLinear, LatentStore, LatentAttention and EntryAttention.
+// HeadLinear, LatentStore, and attention to latents and entries.
 #include "steps.h"
 
 #include <algorithm>
@@ -192,9 +192,9 @@ std::vector<MatrixCut> matrix_cuts(const LatentFit& fit, CacheType type, const D
 
 class LatentAttentionKernel : public VulkanKernel {
 public:
-    LatentAttentionKernel(const LatentAttention& op, const Plan& plan, const Device& device)
+    LatentAttentionKernel(const Attention& op, const Plan& plan, const Device& device)
         : op_(op),
-          fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank,
+          fit_{op.shape.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank,
                std::min(own_threads(device), kLatentThreads)},
           cuts_(matrix_cuts(fit_, plan.cache(op.cache).types.keys, device)),
           type_(plan.cache(op.cache).types.keys),
@@ -229,17 +229,18 @@ public:
         const bool several = view.kind == StepKind::several;
         const CacheInfo& cache = view.plan.cache(op_.cache);
         args::AttentionArgs push = {};
-        push.heads = op_.heads;
+        push.heads = op_.shape.heads;
         push.kv_heads = 1;
         set_rows(push, cache);
         push.splits = splits(view.plan, view.rows, several);
         push.scale = op_.scale;
-        push.first_stat = view.rows * op_.heads * push.splits * fit_.whole_fours();
+        push.first_stat = view.rows * op_.shape.heads * push.splits * fit_.whole_fours();
         const Binding partials = claim_partials(recorder, view, fit_.partial_bytes(view.rows, push.splits));
         // Rows are cut so that no dispatch alone fills a submission, with the cache full, or is higher than
         // the device takes; at whole work-groups.
-        const uint32_t n = queries(view.rows, several), together = several ? 1 : n / std::gcd(n, op_.heads);
-        const double per_row = 2.0 * op_.heads * (fit_.width + fit_.rank) * double(cache.sequence_rows);
+        const uint32_t n = queries(view.rows, several),
+                       together = several ? 1 : n / std::gcd(n, op_.shape.heads);
+        const double per_row = 2.0 * op_.shape.heads * (fit_.width + fit_.rank) * double(cache.sequence_rows);
         const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
         const auto record_some = [&](uint32_t first, uint32_t rows) {
             push.first_row = first;
@@ -254,7 +255,7 @@ private:
     // Unless another is chosen, for rows whose queries could share a work-group: tiles of the most keys
     // first, since each costs the same few barriers.
     const MatrixCut* usual_cut(uint32_t rows) const {
-        const uint32_t there = rows * op_.heads;
+        const uint32_t there = rows * op_.shape.heads;
         const MatrixCut* usual = nullptr;
         for (const MatrixCut& cut : cuts_) {
             if (cut.registers(fit_) > kMostRegisters) continue;
@@ -286,7 +287,7 @@ private:
     }
     uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
         rows = plan.divided_rows(rows);
-        const uint32_t groups = gpu::query_groups(rows, op_.heads, queries(rows, several), several);
+        const uint32_t groups = gpu::query_groups(rows, op_.shape.heads, queries(rows, several), several);
         return attention_splits(plan.cache(op_.cache).sequence_rows, groups,
                                 chosen(row_class_of(rows), "groups", wanted_groups(cut_of(rows, several))),
                                 kMostSplits);
@@ -297,7 +298,7 @@ private:
         const bool several = view.kind == StepKind::several;
         const Binding q = view.slot(op_.q), y = view.slot(op_.y), keys = view.caches[op_.cache].keys;
         const uint32_t n = queries(view.rows, several), kind = uint32_t(view.kind);
-        const Groups groups = {push.splits, gpu::query_groups(rows, op_.heads, n, several)};
+        const Groups groups = {push.splits, gpu::query_groups(rows, op_.shape.heads, n, several)};
         if (const MatrixCut* cut = cut_of(view.rows, several)) {
             const MatrixShape& shape = cut->shape;
             return recorder.dispatch({cache_shader("latent_coop", view, op_.cache),
@@ -323,10 +324,11 @@ private:
         return recorder.dispatch(
             {"latent_merge", 3, 1, {kThreads, fit_.rank, n, uint32_t(view.kind), kMostSplits}},
             {view.slot(op_.y), view.step, partials}, push,
-            {(fit_.whole_fours() / 4 + kMergeFours - 1) / kMergeFours, uint64_t(view.rows) * op_.heads});
+            {(fit_.whole_fours() / 4 + kMergeFours - 1) / kMergeFours,
+             uint64_t(view.rows) * op_.shape.heads});
     }
 
-    LatentAttention op_;
+    Attention op_;
     LatentFit fit_;
     std::vector<MatrixCut> cuts_;
     CacheType type_;
@@ -336,16 +338,17 @@ private:
 // Groups of queries are of one row each: rows see different entries.
 class EntryAttentionKernel : public VulkanKernel {
 public:
-    EntryAttentionKernel(const EntryAttention& op, const Plan& plan, const Device& device)
+    EntryAttentionKernel(const Attention& op, const Plan& plan, const Device& device)
         : op_(op),
-          fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).head_dim,
+          fit_{op.shape.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).head_dim,
                std::min(own_threads(device), kLatentThreads)},
           wanted_(uint32_t(attention_groups(device))) {}
 
     // A row of the entries is told by a bit.
     bool fits(const Plan& plan) const {
         const auto few = [&](Cache cache) { return plan.cache(cache).capacity < uint64_t(1) << 31; };
-        return fit_.queries_fit(1, kPlaceBytes) && few(op_.cache) && (!op_.entries || few(op_.entries));
+        return fit_.queries_fit(1, kPlaceBytes) && few(op_.cache) &&
+               (!op_.keys.entries || few(op_.keys.entries));
     }
     // Rows do not share work-groups.
     Choices choices(RowClass) const override { return fit_.choices(RowClass::one, kPlaceBytes, wanted_); }
@@ -358,24 +361,24 @@ public:
     Status record(Recorder& recorder, const View& view) const override {
         const CacheInfo& cache = view.plan.cache(op_.cache);
         args::EntryArgs push = {};
-        push.heads = op_.heads;
+        push.heads = op_.shape.heads;
         push.kv_heads = 1;
         set_rows(push, cache);
         push.window = uint32_t(cache.window);
         push.splits = splits(view.plan, view.rows);
         push.has_sinks = bool(op_.sinks);
         push.scale = op_.scale;
-        push.first_stat = view.rows * op_.heads * push.splits * fit_.whole_fours();
-        if (op_.entries) {
-            const CacheInfo& entries = view.plan.cache(op_.entries);
+        push.first_stat = view.rows * op_.shape.heads * push.splits * fit_.whole_fours();
+        if (op_.keys.entries) {
+            const CacheInfo& entries = view.plan.cache(op_.keys.entries);
             push.entries_capacity = uint32_t(entries.capacity);
             push.entries_page = entries.first_page;
             push.ratio = entries.ratio;
         }
-        if (op_.chosen) push.most = view.width(op_.chosen);
+        if (op_.keys.chosen) push.most = view.width(op_.keys.chosen);
         const Binding partials = claim_partials(recorder, view, fit_.partial_bytes(view.rows, push.splits));
         // Rows are cut so that no dispatch alone fills a submission or is higher than the device takes.
-        const double per_row = 4.0 * op_.heads * fit_.width * double(gpu::most_keys(op_, view.plan));
+        const double per_row = 4.0 * op_.shape.heads * fit_.width * double(gpu::most_keys(op_, view.plan));
         const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
         const uint32_t n = queries(view.rows);
         const uint64_t groups = fit_.groups_of(1, n);
@@ -388,8 +391,8 @@ public:
                  {fit_.threads, fit_.width, n, uint32_t(view.kind)}},
                 {view.slot(op_.q), view.slot(op_.y), view.step, view.caches[op_.cache].keys,
                  view.vector(op_.sinks, view.step), partials, view.caches.counters(),
-                 view.caches[op_.entries ? op_.entries : op_.cache].keys,
-                 op_.chosen ? view.slot(op_.chosen) : view.step},
+                 view.caches[op_.keys.entries ? op_.keys.entries : op_.cache].keys,
+                 op_.keys.chosen ? view.slot(op_.keys.chosen) : view.step},
                 push, {push.splits, rows * groups}, per_row * rows);
         };
         return in_slices(recorder, view.rows, per_row, 1, record_rows, highest / double(groups));
@@ -408,7 +411,7 @@ private:
                                 chosen(row_class_of(rows), "groups", wanted_));
     }
 
-    EntryAttention op_;
+    Attention op_;
     LatentFit fit_;
     uint32_t wanted_;  // work-groups, if there is enough to do
 };
@@ -420,11 +423,11 @@ std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const
         return has_layout(plan, o->w) ? std::make_unique<HeadLinearKernel>(*o) : nullptr;
     if (const auto* o = std::get_if<LatentStore>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_store(r, v, o); });
-    if (const auto* o = std::get_if<LatentAttention>(&op)) {
+    if (const auto* o = attention_to(Keys::latents, op)) {
         auto kernel = std::make_unique<LatentAttentionKernel>(*o, plan, device);
         if (kernel->fits()) return kernel;
     }
-    if (const auto* o = std::get_if<EntryAttention>(&op)) {
+    if (const auto* o = attention_to(Keys::entries, op)) {
         auto kernel = std::make_unique<EntryAttentionKernel>(*o, plan, device);
         if (kernel->fits(plan)) return kernel;
     }

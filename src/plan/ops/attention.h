@@ -1,4 +1,5 @@
-// Attention, and the ops before it: rope, and the storing of keys and values.
+// Attention, whatever the keys are that a row sees, and the ops before it: rope, and the storing of keys and
+// values.
 #pragma once
 
 #include "plan/ops/facts.h"
@@ -80,10 +81,27 @@ constexpr uint64_t first_seen(uint64_t position, uint64_t window, bool chunks) {
     return chunks ? position - position % window : position + 1 - window;
 }
 
-struct Attention {  // causal: a row sees the cache from first_seen() up to its position
+// The keys that a row sees.
+enum class Keys : uint8_t {
+    all,      // those in the cache from first_seen() up to the row's position
+    blocks,   // the tokens of the chosen blocks, and those behind the last complete one
+    entries,  // of latents: those of the last tokens, as many as the window has, and an entry for each of the
+              // chosen blocks (as many as there are complete blocks), or for all complete ones
+    latents,  // all rows of a cache of latents
+};
+
+struct KeySet {
+    Keys kind = Keys::all;
+    Slot chosen = {};    // the output of ChooseBlocks; entries: absent, all complete blocks are seen
+    uint32_t ratio = 0;  // blocks: tokens of one
+    Cache entries = {};  // entries: with a row for each block; absent: only the window is seen
+};
+
+// Causal attention. Latents are the keys of one kv head, and their first parts are its values.
+struct Attention {
     static constexpr std::string_view kName = "attention";
     Slot q;  // (rows, heads * head_dim)
-    Slot y;  // (rows, heads * head_dim)
+    Slot y;  // (rows, heads * width of a value)
     Cache cache;
     HeadShape shape;
     float scale = 0.0f;
@@ -91,9 +109,18 @@ struct Attention {  // causal: a row sees the cache from first_seen() up to its 
     uint32_t window = 0;
     Weight sinks = {};  // (heads): an extra logit per head whose probability is dropped
     bool chunks = false;
+    KeySet keys = {};
 
-    Access access() const { return {{q}, {y}, true, false}; }
-    void visit_indices(auto&& visit) { visit(q, y, cache, sinks); }
+    std::string_view name() const;
+    uint32_t value_dim(const Plan& plan) const;
+    // The most keys that a row sees where there are so many tokens.
+    uint64_t most_keys(const Plan& plan, uint64_t tokens) const;
+    Access access() const {
+        Access used = {{q}, {y}, true, false};
+        if (keys.chosen) used.reads.push_back(keys.chosen);
+        return used;
+    }
+    void visit_indices(auto&& visit) { visit(q, y, cache, sinks, keys.chosen, keys.entries); }
     void list(OpFacts& f) const;
     Cost cost(const Plan& plan, const StepShape& step) const;
 };
@@ -103,7 +130,7 @@ struct Attention {  // causal: a row sees the cache from first_seen() up to its 
 struct Attend {
     static constexpr std::string_view kName = "attend";
     RopeStore store;
-    Attention attention;  // of store.q and its cache
+    Attention attention;  // of store.q, to all keys of its cache
     float v_eps = 0.0f;   // fused: > 0 norms the values' heads, without a gain
 
     Access access() const {

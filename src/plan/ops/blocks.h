@@ -1,9 +1,9 @@
-// Attention to chosen blocks of a sequence. An indexer keeps a key for each complete block of `ratio` tokens
-// and scores the blocks for each query; the query then sees the tokens of the best blocks and those behind
-// the last complete block, or one pooled entry for each of the best blocks and the last tokens.
+// The choice of blocks of a sequence, and the entries of blocks, for attention to them. An indexer keeps a
+// key for each complete block of `ratio` tokens and scores the blocks for each query; the query then sees the
+// tokens of the best blocks and those behind the last complete block, or one pooled entry for each of the
+// best blocks and the last tokens.
 #pragma once
 
-#include "plan/ops/attention.h"
 #include "plan/ops/facts.h"
 
 namespace redline {
@@ -76,45 +76,6 @@ struct ChooseBlocks {
     Access access() const { return {{scores}, {y}}; }
     void visit_indices(auto&& visit) { visit(scores, y); }
     void list(OpFacts& f) const;
-};
-
-// Causal attention to the tokens of the chosen blocks and those behind the last complete one.
-struct BlockAttention {
-    static constexpr std::string_view kName = "block_attention";
-    Slot q;  // (rows, heads * head_dim)
-    Slot chosen;
-    Slot y;  // (rows, heads * head_dim)
-    Cache cache;
-    HeadShape shape;
-    float scale = 0.0f;
-    uint32_t ratio = 0;
-
-    Access access() const { return {{q, chosen}, {y}, true, false}; }
-    void visit_indices(auto&& visit) { visit(q, chosen, y, cache); }
-    void list(OpFacts& f) const;
-    Cost cost(const Plan& plan, const StepShape& step) const;
-};
-
-// Causal attention of all heads to the same rows of latents, which are both keys and values: those of the
-// last tokens, as many as the cache's window has, and, with `entries`, those of the chosen blocks (as many as
-// there are complete blocks), or of all complete blocks.
-struct EntryAttention {
-    static constexpr std::string_view kName = "entry_attention";
-    Slot q;              // (rows, heads * width of the caches' rows)
-    Slot y;              // likewise
-    Cache cache;         // of tokens, with a window
-    Cache entries = {};  // with a row for each block; absent: only the window is seen
-    Slot chosen = {};    // the output of ChooseBlocks; absent: all
-    Weight sinks = {};   // (heads): an extra logit per head whose probability is dropped
-    uint32_t heads = 0;
-    float scale = 0.0f;
-
-    Access access() const {
-        return chosen ? Access{{q, chosen}, {y}, true, false} : Access{{q}, {y}, true, false};
-    }
-    void visit_indices(auto&& visit) { visit(q, y, cache, entries, chosen, sinks); }
-    void list(OpFacts& f) const;
-    Cost cost(const Plan& plan, const StepShape& step) const;
 };
 
 }  // namespace redline

@@ -1,7 +1,7 @@
-// Attention on rows of latents (multi-head latent attention, arXiv 2405.04434), in the absorbed form: the
-// cache keeps one row per token for all heads, its latent, then the part of its key that has rope. All heads'
-// keys are such rows, and the values are the latents; the matrices that lead from latents to a head's keys
-// and values are applied to its query and to its result instead.
+// Rows of latents, for attention to them (multi-head latent attention, arXiv 2405.04434), in the absorbed
+// form: the cache keeps one row per token for all heads, its latent, then the part of its key that has rope.
+// All heads' keys are such rows, and the values are the latents; the matrices that lead from latents to a
+// head's keys and values are applied to its query and to its result instead.
 #pragma once
 
 #include "plan/ops/facts.h"
@@ -34,20 +34,6 @@ struct LatentStore {  // cache[position of row] = latent, then key
     }
     void visit_indices(auto&& visit) { visit(latent, key, cache); }
     void list(OpFacts& f) const;
-};
-
-struct LatentAttention {  // causal; all heads see the same rows
-    static constexpr std::string_view kName = "latent_attention";
-    Slot q;  // (rows, heads * width of the cache's rows)
-    Slot y;  // (rows, heads * rank)
-    Cache cache;
-    uint32_t heads = 0;
-    float scale = 0.0f;
-
-    Access access() const { return {{q}, {y}, true, false}; }
-    void visit_indices(auto&& visit) { visit(q, y, cache); }
-    void list(OpFacts& f) const;
-    Cost cost(const Plan& plan, const StepShape& step) const;
 };
 
 }  // namespace redline

@@ -44,9 +44,7 @@ static bool is_any(const Op& op) {
 bool mixes(const BoundPlan& bound) {
     for (size_t i = 0; i < bound.kernels.size(); ++i) {
         const Op& op = bound.plan.steps[i].op;
-        const bool attends =
-            is_any<Attention, Attend, LatentAttention, BlockScores, BlockAttention, EntryAttention>(op);
-        if (attends && !bound.kernels[i]->mixes()) return false;
+        if (is_any<Attention, Attend, BlockScores>(op) && !bound.kernels[i]->mixes()) return false;
     }
     return true;
 }

@@ -207,6 +207,10 @@ private:
         mine.k_norm.gain = all(op.k_norm.gain);
     }
     void divide(Attention& mine, const Attention& op) {
+        if (op.keys.kind == Keys::latents) {
+            mine.shape.heads = part(op.shape.heads, op.q);
+            return;
+        }
         divide_heads(mine.shape, op.q);
         const uint64_t group = op.shape.heads / op.shape.kv_heads;
         const Run heads = axes_.axis_of(op.q).of(rank_);
@@ -216,7 +220,6 @@ private:
         divide(mine.store, op.store);
         divide(mine.attention, op.attention);
     }
-    void divide(LatentAttention& mine, const LatentAttention& op) { mine.heads = part(op.heads, op.q); }
     void divide(HeadLinear& mine, const HeadLinear& op) {
         const Run units = axes_.axis_of(op.x).of(rank_);
         const uint64_t heads = whole_.weight(op.w).tensor.shape.count,

@@ -41,9 +41,8 @@ Stripes stripes_of_part(const Stripes& whole, uint64_t width, uint64_t parts) {
 
 // Ops of these kinds are the heart of a layer: where one cannot be divided, the model is not.
 template <typename T>
-constexpr bool kNeverCut =
-    std::is_same_v<T, BlockMean> || std::is_same_v<T, BlockPool> || std::is_same_v<T, BlockScores> ||
-    std::is_same_v<T, ChooseBlocks> || std::is_same_v<T, BlockAttention> || std::is_same_v<T, EntryAttention>;
+constexpr bool kNeverCut = std::is_same_v<T, BlockMean> || std::is_same_v<T, BlockPool> ||
+                           std::is_same_v<T, BlockScores> || std::is_same_v<T, ChooseBlocks>;
 
 // First come the slots of ops that say how they are divided; from these the division goes on to all ops that
 // work element by element. What a product reads or writes beyond that may be whole.
@@ -74,6 +73,7 @@ public:
 
 private:
     using Set = std::pair<Slot, Stripes>;
+    static constexpr std::string_view kNoParts = "attention to chosen blocks has no parts for ranks";
 
     int32_t new_axis(uint64_t units, bool of_heads = false) {
         found_.axes_.push_back({uint32_t(units), 1, 1, plan_.steps[step_].layer, of_heads});
@@ -103,10 +103,15 @@ private:
 
     // ---- Ops that say how they are divided.
     void seed(const auto& op) {
-        if constexpr (kNeverCut<std::decay_t<decltype(op)>>)
-            fail("attention to chosen blocks has no parts for ranks");
+        if constexpr (kNeverCut<std::decay_t<decltype(op)>>) fail(kNoParts);
     }
     void seed(const Attention& op) {
+        if (op.keys.kind == Keys::blocks || op.keys.kind == Keys::entries) return fail(kNoParts);
+        if (op.keys.kind == Keys::latents) {
+            const int32_t axis = new_axis(op.shape.heads, true);
+            set(op.q, axis, {{0, op.shape.head_dim}});
+            return set(op.y, axis, {{0, op.value_dim(plan_)}});
+        }
         const int32_t axis = axis_of_cache(op.cache, op.shape.kv_heads);
         const uint64_t group = op.shape.heads / op.shape.kv_heads;
         for (const Slot slot : {op.q, op.y}) set(slot, axis, {{0, group * op.shape.head_dim}});
@@ -123,12 +128,6 @@ private:
     void seed(const Attend& op) {
         seed(op.store);
         seed(op.attention);
-    }
-    void seed(const LatentAttention& op) {
-        const int32_t axis = new_axis(op.heads, true);
-        const CacheInfo& cache = plan_.cache(op.cache);
-        set(op.q, axis, {{0, cache.head_dim}});
-        set(op.y, axis, {{0, cache.rank}});
     }
     // Heads of keys with the heads of values that they serve.
     void seed(const DeltaNet& op) {
@@ -286,7 +285,6 @@ private:
     void admit_cut(const KvStore&) {}
     void admit_cut(const RopeStore&) {}
     void admit_cut(const Attend& op) { admit_vector(op.attention.sinks); }
-    void admit_cut(const LatentAttention&) {}
     void admit_cut(const StateScan&) {}
     void admit_cut(const DeltaNet&) {}
     void admit_cut(const HeadLinear& op) { admit_all(op); }
