@@ -381,7 +381,7 @@ TEST_CASE("linear: every level, format and number of rows is within its bound") 
         for (const size_t cols : columns_of(*format)) {
             const Problem p = make_problem(*format, 37, cols, 64, uint32_t(7 + cols), kinds++);
             int shape = 0;
-            for (const size_t x_rows : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 49, 64})
+            for (const size_t x_rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 32, 33, 48, 49, 64})
                 for (const size_t rows : {1, 15, 16, 17, 37})
                     if (rows == 37 || (shape + kinds) % 3 == 0)
                         check(p, rows, x_rows, shape++ % 4 == 3, worst);
@@ -395,28 +395,29 @@ TEST_CASE("linear: every kind of weights meets every kind of inputs") {
         for (int kinds = 0; kinds < 8; ++kinds) {
             const size_t cols = format->block == 1 ? 172 : 768;
             const Problem p = make_problem(*format, 22, cols, 16, uint32_t(kinds), kinds);
-            for (const size_t x_rows : {1, 4, 16}) check(p, 22, x_rows, false, worst);
+            for (const size_t x_rows : {1, 4, 7, 16}) check(p, 22, x_rows, false, worst);
         }
     report(worst);
 }
 
-TEST_CASE("linear: a row gives the same beside any number of others") {
+TEST_CASE("linear: a row gives the same beside any number of others, as long as these are made int8") {
     for (const Format* format : formats()) {
-        const size_t cols = format->block == 1 ? 300 : 1280, rows = 37, most = 33;
+        const size_t cols = format->block == 1 ? 300 : 1280, rows = 37, most = 49;
         const Problem p = make_problem(*format, rows, cols, most, 9, 0);
         std::vector<std::byte> data(packed_bytes(*format, rows, cols));
         const PackedMatrix matrix = pack(*format, p.file.data(), rows, cols, data.data());
         for (const Isa isa : levels()) {
-            if (isa > Isa::avx2) continue;  // wider levels have other kernels for some numbers
-            const LinearKernel& kernel = linear_kernel(isa, *format, 2);
-            const size_t stride = kernel.activation_bytes(cols);
-            std::vector<std::byte> x(most * stride);
-            std::vector<float> y(most * rows), want(most * rows);
+            const Activations activations = linear_kernel(isa, *format, 2).activations;
+            std::vector<float> y(most * rows), want;
             for (size_t x_rows = most; x_rows >= 2; --x_rows) {
+                const LinearKernel& kernel = linear_kernel(isa, *format, x_rows);
+                if (kernel.activations != activations) continue;  // bfloat16 tiles
+                const size_t stride = kernel.activation_bytes(cols);
+                std::vector<std::byte> x(x_rows * stride);
                 for (size_t t = 0; t < x_rows; ++t)
                     kernel.prepare(p.x.data() + t * cols, cols, x.data(), t, x_rows);
                 kernel.multiply(matrix, 0, matrix.panels(), x.data(), stride, x_rows, y.data(), rows, false);
-                if (x_rows == most) want = y;
+                if (want.empty()) want = y;
                 INFO(fmt::format("{} {} {} rows", isa_name(isa), format->name, x_rows));
                 CHECK(std::memcmp(y.data(), want.data(), x_rows * rows * sizeof(float)) == 0);
             }
@@ -440,7 +441,7 @@ TEST_CASE("linear: many panels, and more activations than the caches hold") {
 TEST_CASE("linear: what is not finite in the activations reaches every result of its row and no other") {
     for (const Format* format : formats())
         for (const float bad : {HUGE_VALF, -HUGE_VALF, std::nanf("")})
-            for (const size_t x_rows : {1, 3, 40}) {
+            for (const size_t x_rows : {1, 3, 6, 19, 40}) {
                 const size_t cols = format->block == 1 ? 100 : 512;
                 Problem p = make_problem(*format, 19, cols, x_rows, 5, 0);
                 const size_t bad_row = x_rows / 2;

@@ -49,6 +49,7 @@ struct TileConfig {
     uint16_t bytes_per_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
     uint8_t rows[16] = {};
 
+    TileConfig() = default;
     // For passes of so many activation rows, 1 to 32.
     RL_ALWAYS_INLINE explicit TileConfig(size_t pass_rows) {
         const size_t low = smaller(kTile, pass_rows);
