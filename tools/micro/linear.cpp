@@ -121,7 +121,7 @@ void measure(const Setup& setup, const Format& format, Isa isa, size_t x_rows) {
     PackedMatrix matrix{&format, setup.rows, cols, nullptr};
     // Together far more than the last-level cache, when the time is that of reading.
     const size_t count =
-        x_rows <= 16 && !setup.cached ? std::max<size_t>(2, (size_t(400) << 20) / matrix.bytes()) : 1;
+        x_rows <= 64 && !setup.cached ? std::max<size_t>(2, (size_t(400) << 20) / matrix.bytes()) : 1;
     std::byte* data = allocate(count * matrix.bytes());
     std::mt19937 random(1);
     // Bytes of 0x20 to 0x3F: as floats, halves and exponents they are small but normal, for subnormals are
