@@ -400,7 +400,9 @@ TEST_CASE("linear: every kind of weights meets every kind of inputs") {
     report(worst);
 }
 
+// Panels are read one after the other or side by side, by the kind of machine: each in half of the cases.
 TEST_CASE("linear: a row gives the same beside any number of others, as long as these are made int8") {
+    const bool beside = reads_side_by_side();
     for (const Format* format : formats()) {
         const size_t cols = format->block == 1 ? 300 : 1280, rows = 37, most = 49;
         const Problem p = make_problem(*format, rows, cols, most, 9, 0);
@@ -412,6 +414,7 @@ TEST_CASE("linear: a row gives the same beside any number of others, as long as 
             for (size_t x_rows = most; x_rows >= 2; --x_rows) {
                 const LinearKernel& kernel = linear_kernel(isa, *format, x_rows);
                 if (kernel.activations != activations) continue;  // bfloat16 tiles
+                set_reads_side_by_side(x_rows % 2 == 0);
                 const size_t stride = kernel.activation_bytes(cols);
                 std::vector<std::byte> x(x_rows * stride);
                 for (size_t t = 0; t < x_rows; ++t)
@@ -423,6 +426,7 @@ TEST_CASE("linear: a row gives the same beside any number of others, as long as 
             }
         }
     }
+    set_reads_side_by_side(beside);
 }
 
 TEST_CASE("linear: many panels, and more activations than the caches hold") {
