@@ -1,7 +1,8 @@
 // What kernels are told: one struct per kernel, passed by value, read by host and device code alike.
 #pragma once
 
-#include "hand_args.h"  // tests include this file without the kernels' folder
+#include "cache_args.h"  // tests include this file without the kernels' folder
+#include "hand_args.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -491,19 +492,6 @@ struct RouteRowArgs {
     float eps;
     float factor;  // of what is normed
 };
-
-// One layer's keys and values, (kv heads, capacity, head size) each; q8_0 keeps its scales behind all codes.
-struct Cache {
-    uint8_t* keys;
-    uint8_t* values;
-    uint64_t capacity;
-    uint32_t kv_heads;
-    uint32_t head_dim;
-    uint32_t sequence_rows;  // token p of a sequence lies in its row p % sequence_rows
-    const Place* places;     // by row of the step; null: there is one sequence, which has the first rows
-    const uint32_t* pages;   // of kPageRows rows
-};
-constexpr uint32_t kPageRows = 256;
 
 struct RopeArgs {
     const Step* step;

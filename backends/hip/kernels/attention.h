@@ -22,8 +22,8 @@ RL_DEVICE void kv_store(const args::StoreArgs& a) {
                 *v = a.v + size_t(block_index().x) * c.head_dim;
     const size_t at = place_in_cache(c, head, a.step->position, row);
     for (uint32_t i = thread_index() * C::kGroup; i < c.head_dim; i += kThreads * C::kGroup) {
-        C::store(c, c.keys, at, i, [&](uint32_t e) { return k[e]; });
-        C::store(c, c.values, at, i, [&](uint32_t e) { return v[e]; });
+        C::store(c, Side::keys, at, i, [&](uint32_t e) { return k[e]; });
+        C::store(c, Side::values, at, i, [&](uint32_t e) { return v[e]; });
     }
 }
 
@@ -49,10 +49,10 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
             float* slot = a.k + kv;
             turn_head(a.turn, true, row, slot, c.head_dim,
                       [&](uint32_t e, float value) { slot[e] = head[e] = value; });
-            store_head<C>(c, c.keys, at, head);
+            store_head<C>(c, Side::keys, at, head);
         } else {
             copy_head(a.v + kv, c.head_dim, head);
-            store_head<C>(c, c.values, at, head);
+            store_head<C>(c, Side::values, at, head);
         }
         sync_wave();
     }
@@ -68,13 +68,13 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_FEW_KERNEL(attention_few, few_blocks(1, dims), type, cache, 1, dims) \
     RL_FEW_KERNEL(attention_few, few_blocks(2, dims), type, cache, 2, dims) \
     RL_FEW_KERNEL(attention_few, few_blocks(4, dims), type, cache, 4, dims)
-#define RL_ANY_KERNELS(type, cache)                                \
-    RL_FEW_KERNEL(attention_any, 1, any_size<type>, cache, 4, 64)  \
-    RL_FEW_KERNEL(attention_any, 1, any_size<type>, cache, 4, 256) \
-    RL_FEW_KERNEL(attention_any, 1, any_size<type>, cache, 2, 512)
-#define RL_MANY_KERNEL(cache, dims)                                                 \
+#define RL_ANY_KERNELS(type, cache)                      \
+    RL_FEW_KERNEL(attention_any, 1, type, cache, 4, 64)  \
+    RL_FEW_KERNEL(attention_any, 1, type, cache, 4, 256) \
+    RL_FEW_KERNEL(attention_any, 1, type, cache, 2, 512)
+#define RL_MANY_KERNEL(type, cache, dims)                                           \
     RL_KERNEL(kManyThreads, attention_many_##dims##_##cache, args::AttentionArgs) { \
-        attention_many<cache_##cache, dims>(args);                                  \
+        attention_many<type, dims>(args);                                           \
     }
 #define RL_LATENT_KERNEL(name, type, cache, queries, rank)                             \
     RL_KERNEL(kLatentThreads, name##_##queries##_##rank##_##cache, args::LatentArgs) { \
@@ -97,9 +97,29 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_KERNEL(256, block_few_##queries##_##dims##_##cache, args::BlockFewArgs) { \
         block_few<cache_##cache, queries, dims>(args);                           \
     }
+#define RL_BLOCK_FEW_KERNELS(cache)    \
+    RL_BLOCK_FEW_KERNEL(cache, 8, 64)  \
+    RL_BLOCK_FEW_KERNEL(cache, 8, 128) \
+    RL_BLOCK_FEW_KERNEL(cache, 4, 256) \
+    RL_BLOCK_FEW_KERNEL(cache, 2, 512)
+// Kernels of keys and values, which are not latents.
+#define RL_HEAD_KERNELS(cache)                                                     \
+    RL_KERNEL(128, kv_store_##cache, args::StoreArgs) {                            \
+        kv_store<cache_##cache>(args);                                             \
+    }                                                                              \
+    RL_EARLY_KERNEL(128, 1, rope_store_##cache, args::RopeStoreArgs) {             \
+        rope_store<cache_##cache>(args);                                           \
+    }                                                                              \
+    RL_FEW_KERNELS(cache_##cache, cache, 64)                                       \
+    RL_FEW_KERNEL(attention_few, few_blocks(8, 64), cache_##cache, cache, 8, 64)   \
+    RL_FEW_KERNELS(cache_##cache, cache, 128)                                      \
+    RL_FEW_KERNEL(attention_few, few_blocks(8, 128), cache_##cache, cache, 8, 128) \
+    RL_FEW_KERNELS(cache_##cache, cache, 256)                                      \
+    RL_FEW_KERNEL(attention_few, few_blocks(1, 512), cache_##cache, cache, 1, 512) \
+    RL_FEW_KERNEL(attention_few, few_blocks(2, 512), cache_##cache, cache, 2, 512)
 // Of heads that are not whole eights, which q8_0 does not have.
 #define RL_ODD_KERNELS(cache)                                                     \
-    RL_ANY_KERNELS(cache_##cache, cache)                                          \
+    RL_ANY_KERNELS(any_size<cache_##cache>, cache)                                \
     RL_KERNEL(128, block_attention_##cache, args::BlockArgs) {                    \
         block_attention<cache_##cache>(args);                                     \
     }                                                                             \
@@ -121,41 +141,22 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
 #define RL_LATENT_MANY_KERNELS(cache) RL_LATENT_MANY_KERNEL(cache, 16) RL_LATENT_MANY_KERNEL(cache, 32)
 #endif
 #define RL_MANY_KERNELS_f32
-#define RL_MANY_KERNELS_f16     \
-    RL_LATENT_MANY_KERNELS(f16) \
-    RL_MANY_KERNEL(f16, 64)     \
-    RL_MANY_KERNEL(f16, 96)     \
-    RL_MANY_KERNEL(f16, 128)
-#define RL_MANY_KERNELS_q8_0     \
-    RL_LATENT_MANY_KERNELS(q8_0) \
-    RL_MANY_KERNEL(q8_0, 64)     \
-    RL_MANY_KERNEL(q8_0, 96)     \
-    RL_MANY_KERNEL(q8_0, 128)
+#define RL_MANY_KERNELS(type, cache) \
+    RL_MANY_KERNEL(type, cache, 64)  \
+    RL_MANY_KERNEL(type, cache, 96)  \
+    RL_MANY_KERNEL(type, cache, 128)
+#define RL_MANY_KERNELS_f16 RL_LATENT_MANY_KERNELS(f16) RL_MANY_KERNELS(cache_f16, f16)
+#define RL_MANY_KERNELS_q8_0 RL_LATENT_MANY_KERNELS(q8_0) RL_MANY_KERNELS(cache_q8_0, q8_0)
 #define RL_CACHE_KERNELS(cache)                                                          \
     namespace redline::hip {                                                             \
-    RL_KERNEL(128, kv_store_##cache, args::StoreArgs) {                                  \
-        kv_store<cache_##cache>(args);                                                   \
-    }                                                                                    \
-    RL_EARLY_KERNEL(128, 1, rope_store_##cache, args::RopeStoreArgs) {                   \
-        rope_store<cache_##cache>(args);                                                 \
-    }                                                                                    \
-    RL_FEW_KERNELS(cache_##cache, cache, 64)                                             \
-    RL_FEW_KERNEL(attention_few, few_blocks(8, 64), cache_##cache, cache, 8, 64)         \
-    RL_FEW_KERNELS(cache_##cache, cache, 128)                                            \
-    RL_FEW_KERNEL(attention_few, few_blocks(8, 128), cache_##cache, cache, 8, 128)       \
-    RL_FEW_KERNELS(cache_##cache, cache, 256)                                            \
-    RL_FEW_KERNEL(attention_few, few_blocks(1, 512), cache_##cache, cache, 1, 512)       \
-    RL_FEW_KERNEL(attention_few, few_blocks(2, 512), cache_##cache, cache, 2, 512)       \
+    RL_HEAD_KERNELS(cache)                                                               \
     RL_ODD_KERNELS_##cache RL_KERNEL(128, latent_store_##cache, args::LatentStoreArgs) { \
         latent_store<cache_##cache>(args);                                               \
     }                                                                                    \
     RL_KERNEL(128, block_scores_##cache, args::BlockArgs) {                              \
         block_scores<cache_##cache>(args);                                               \
     }                                                                                    \
-    RL_BLOCK_FEW_KERNEL(cache, 8, 64)                                                    \
-    RL_BLOCK_FEW_KERNEL(cache, 8, 128)                                                   \
-    RL_BLOCK_FEW_KERNEL(cache, 4, 256)                                                   \
-    RL_BLOCK_FEW_KERNEL(cache, 2, 512)                                                   \
+    RL_BLOCK_FEW_KERNELS(cache)                                                          \
     RL_LATENT_KERNELS(cache, 128)                                                        \
     RL_LATENT_KERNELS(cache, 512)                                                        \
     RL_ENTRY_KERNELS(cache, 128)                                                         \

@@ -186,10 +186,10 @@ RL_DEVICE void turn_queries(const args::AttentionArgs& a, const Queries& which, 
         } else if (i == queries) {
             turn_head(a.turn, true, 0, a.k + kv, dims,
                       [&](uint32_t e, float value) { shared.sums[e] = value; });
-            store_head<C>(a.cache, a.cache.keys, at, shared.sums);
+            store_head<C>(a.cache, Side::keys, at, shared.sums);
         } else {
             copy_head(a.v + kv, dims, shared.sums + kDims);
-            store_head<C>(a.cache, a.cache.values, at, shared.sums + kDims);
+            store_head<C>(a.cache, Side::values, at, shared.sums + kDims);
         }
     }
     sync_block();
@@ -296,8 +296,8 @@ RL_DEVICE void attend_keys(const args::AttentionArgs& a, const Queries& which, c
     using S = FewShape<kQueries, kDims>;
     constexpr uint32_t kStep = kFewWaves * S::kWaveKeys;
     const Cache& c = a.cache;
-    const HeadRows all_keys = C::head(c, c.keys, which.kv_head),
-                   all_values = C::head(c, c.values, which.kv_head);
+    const HeadRows all_keys = C::head(c, Side::keys, which.kv_head),
+                   all_values = C::head(c, Side::values, which.kv_head);
     const KeyRows in_cache = key_rows(c, which.first_row, keys.from, keys.to);
     typename FewShared<kQueries, kDims>::OfWave& own = shared.waves[wave_index()];
     typename C::Eight k[S::kBatch][S::kParts], v[S::kBatch][S::kParts];
@@ -319,8 +319,8 @@ RL_DEVICE void begin_keys([[maybe_unused]] const args::AttentionArgs& a,
                           [[maybe_unused]] const Queries& which, [[maybe_unused]] const KeyRange& keys) {
 #ifdef RL_COPIES_AHEAD
     constexpr uint32_t kLine = 128;
-    const HeadRows all_keys = C::head(a.cache, a.cache.keys, which.kv_head),
-                   all_values = C::head(a.cache, a.cache.values, which.kv_head);
+    const HeadRows all_keys = C::head(a.cache, Side::keys, which.kv_head),
+                   all_values = C::head(a.cache, Side::values, which.kv_head);
     const uint32_t key = keys.from + thread_index(), bytes = all_keys.dims * C::kElementBytes;
     if (key >= keys.to) return;
     const KeyRows in_cache = key_rows(a.cache, which.first_row, keys.from, keys.to);

@@ -317,8 +317,8 @@ RL_DEVICE void add_weighted(const MatrixSums (&weights)[kKeyTiles], const uint16
 template <typename C, uint32_t kDims>
 RL_DEVICE void attend_tiles(const args::AttentionArgs& a, const Queries& which, const KeyRange& range,
                             ManyState<kDims> (&states)[kManyTiles], ManyShared<kDims>& shared) {
-    const HeadRows all_keys = C::head(a.cache, a.cache.keys, which.kv_head),
-                   all_values = C::head(a.cache, a.cache.values, which.kv_head);
+    const HeadRows all_keys = C::head(a.cache, Side::keys, which.kv_head),
+                   all_values = C::head(a.cache, Side::values, which.kv_head);
     const KeyRows in_cache = key_rows(a.cache, which.first_row, range.from, range.to);
     uint16_t *keys = shared.halfs, *values = keys + ManyShape<kDims>::kKeyHalfs;
     typename C::Eight ahead[ManyShape<kDims>::kEach];

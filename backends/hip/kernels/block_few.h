@@ -53,7 +53,7 @@ RL_DEVICE void attend_to_blocks(const args::BlockFewArgs& b, const args::Attenti
     using S = FewShape<kQueries, kDims>;
     constexpr uint32_t kStep = kFewWaves * S::kWaveKeys;
     const Cache& c = b.heads.cache;
-    const HeadRows all_keys = C::head(c, c.keys, kv_head), all_values = C::head(c, c.values, kv_head);
+    const HeadRows all_keys = C::head(c, Side::keys, kv_head), all_values = C::head(c, Side::values, kv_head);
     typename FewShared<kQueries, kDims>::OfWave& own = shared.waves[wave_index()];
     typename C::Eight k[S::kBatch][S::kParts], v[S::kBatch][S::kParts];
     uint32_t rows[S::kBatch], first = keys.from + wave_index() * S::kWaveKeys;

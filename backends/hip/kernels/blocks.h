@@ -112,7 +112,7 @@ RL_DEVICE void score_keys(const args::BlockArgs& a, uint32_t row, uint32_t first
         const uint32_t block = lesser(first + i, complete - 1);
         shared.places[i] = row_of_token(c, row, (block + 1) * a.ratio - 1) / a.row_tokens;
     }
-    const HeadRows keys = C::head(c, c.keys, 0);
+    const HeadRows keys = C::head(c, Side::keys, 0);
     float sums[2] = {};
     for (uint32_t head = 0; head < a.heads; head += kScoreParts * kHeads)
         add_scores<C, kHeads>(a, keys, row, head, shared, sums);
@@ -179,7 +179,7 @@ RL_DEVICE void attend_blocks(const args::BlockArgs& a, uint32_t row, uint32_t he
     constexpr uint32_t kOwn = kMostBlockHead / kThreads;
     const Cache& c = a.cache;
     const uint32_t tid = thread_index(), dims = c.head_dim, kv_head = head / (a.heads / c.kv_heads);
-    const HeadRows keys = C::head(c, c.keys, kv_head), values = C::head(c, c.values, kv_head);
+    const HeadRows keys = C::head(c, Side::keys, kv_head), values = C::head(c, Side::values, kv_head);
     const uint32_t token = token_of(a.step, c, row), complete = (token + 1) / a.ratio * a.ratio;
     const uint32_t in_blocks = chosen_of(a, row, shared.parts) * a.ratio,
                    all = in_blocks + token + 1 - complete;

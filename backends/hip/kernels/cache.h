@@ -16,6 +16,11 @@ RL_DEVICE void bring_near(const void* line) {
 }
 #endif
 
+enum class Side { keys, values };
+RL_DEVICE uint8_t* bytes_of(const Cache& c, Side side) {
+    return side == Side::keys ? c.keys : c.values;
+}
+
 // One head's keys or values: less than 4 GiB, so that offsets are words.
 struct HeadRows {
     const uint8_t* rows;
@@ -101,8 +106,8 @@ struct cache_f32 {
     static constexpr bool kWhole = true;          // heads are multiples of eight
     static constexpr uint32_t kGroup = 1;         // elements stored together
     static constexpr uint32_t kElementBytes = 4;  // without scales
-    RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
-        return {data + size_t(head) * c.capacity * c.head_dim * 4, nullptr, c.head_dim};
+    RL_DEVICE static HeadRows head(const Cache& c, Side side, uint32_t head) {
+        return {bytes_of(c, side) + size_t(head) * c.capacity * c.head_dim * 4, nullptr, c.head_dim};
     }
     // Of heads whose size is a multiple of eight.
     RL_DEVICE static Eight eight(const HeadRows& h, uint32_t key, uint32_t i) {
@@ -114,8 +119,8 @@ struct cache_f32 {
         return load<float>(h.rows, key * h.dims + i);
     }
     template <typename New>
-    RL_DEVICE static void store(const Cache& c, uint8_t* data, size_t at, uint32_t i, New value) {
-        reinterpret_cast<float*>(data)[at * c.head_dim + i] = value(i);
+    RL_DEVICE static void store(const Cache& c, Side side, size_t at, uint32_t i, New value) {
+        reinterpret_cast<float*>(bytes_of(c, side))[at * c.head_dim + i] = value(i);
     }
 };
 
@@ -123,8 +128,8 @@ struct cache_f16 {
     using Eight = Words4;
     static constexpr bool kWhole = true;  // heads are multiples of eight
     static constexpr uint32_t kGroup = 1, kElementBytes = 2;
-    RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
-        return {data + size_t(head) * c.capacity * c.head_dim * 2, nullptr, c.head_dim};
+    RL_DEVICE static HeadRows head(const Cache& c, Side side, uint32_t head) {
+        return {bytes_of(c, side) + size_t(head) * c.capacity * c.head_dim * 2, nullptr, c.head_dim};
     }
     RL_DEVICE static Eight eight(const HeadRows& h, uint32_t key, uint32_t i) {
         return *reinterpret_cast<const Words4*>(h.rows + (key * h.dims + i) * 2);
@@ -133,8 +138,8 @@ struct cache_f16 {
         return half_value(load<uint16_t>(h.rows, key * h.dims + i));
     }
     template <typename New>
-    RL_DEVICE static void store(const Cache& c, uint8_t* data, size_t at, uint32_t i, New value) {
-        reinterpret_cast<uint16_t*>(data)[at * c.head_dim + i] = half_bits(value(i));
+    RL_DEVICE static void store(const Cache& c, Side side, size_t at, uint32_t i, New value) {
+        reinterpret_cast<uint16_t*>(bytes_of(c, side))[at * c.head_dim + i] = half_bits(value(i));
     }
 };
 
@@ -143,8 +148,9 @@ struct cache_q8_0 {
     using Eight = ByteEight;
     static constexpr bool kWhole = true;  // heads are multiples of eight
     static constexpr uint32_t kGroup = 32, kElementBytes = 1;
-    RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
+    RL_DEVICE static HeadRows head(const Cache& c, Side side, uint32_t head) {
         const size_t elements = c.capacity * c.head_dim;
+        const uint8_t* data = bytes_of(c, side);
         return {data + head * elements, data + c.kv_heads * elements + head * (elements / 32) * 2,
                 c.head_dim};
     }
@@ -157,7 +163,8 @@ struct cache_q8_0 {
         return d * float(int8_t(h.rows[key * h.dims + i]));
     }
     template <typename New>
-    RL_DEVICE static void store(const Cache& c, uint8_t* data, size_t at, uint32_t first, New value) {
+    RL_DEVICE static void store(const Cache& c, Side side, size_t at, uint32_t first, New value) {
+        uint8_t* const data = bytes_of(c, side);
         float most = 0.0f;
         for (uint32_t i = 0; i < 32; ++i) most = larger(most, __builtin_fabsf(value(first + i)));
         const uint16_t bits = half_bits(most / 127.0f);
@@ -179,8 +186,8 @@ struct any_size {
     using Eight = FloatEight;
     static constexpr bool kWhole = false;
     static constexpr uint32_t kGroup = C::kGroup, kElementBytes = C::kElementBytes;
-    RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
-        return C::head(c, data, head);
+    RL_DEVICE static HeadRows head(const Cache& c, Side side, uint32_t head) {
+        return C::head(c, side, head);
     }
     RL_DEVICE static Eight eight(const HeadRows& h, uint32_t key, uint32_t i) {
         Eight out;
@@ -189,8 +196,8 @@ struct any_size {
         return out;
     }
     template <typename New>
-    RL_DEVICE static void store(const Cache& c, uint8_t* data, size_t at, uint32_t i, New value) {
-        C::store(c, data, at, i, value);
+    RL_DEVICE static void store(const Cache& c, Side side, size_t at, uint32_t i, New value) {
+        C::store(c, side, at, i, value);
     }
 };
 

@@ -79,8 +79,8 @@ RL_DEVICE void entry_attention(const args::EntryArgs& e) {
         shared.totals[i] = 0.0f;
     }
     LatentSums<kQueries, kRank> sums = {};
-    const HeadRows latents = C::head(e.latent.latents, e.latent.latents.keys, 0);
-    const HeadRows entries = e.ratio > 0 ? C::head(e.entries, e.entries.keys, 0) : latents;
+    const HeadRows latents = C::head(e.latent.latents, Side::keys, 0);
+    const HeadRows entries = e.ratio > 0 ? C::head(e.entries, Side::keys, 0) : latents;
     for (uint32_t first = keys.from; first < keys.to; first += S::kKeys) {
         const EntryTile tile = {latents, entries, first, keys.to, places};
         sync_block();  // the tile before is done

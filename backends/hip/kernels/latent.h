@@ -41,8 +41,8 @@ template <typename C>
 struct any_width {
     using Eight = FloatEight;
     static constexpr bool kWhole = false;
-    RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
-        return C::head(c, data, head);
+    RL_DEVICE static HeadRows head(const Cache& c, Side side, uint32_t head) {
+        return C::head(c, side, head);
     }
     RL_DEVICE static Eight eight(const HeadRows& h, uint32_t key, uint32_t i) {
         Eight out;
@@ -259,7 +259,7 @@ RL_DEVICE void latent_attention(const args::LatentArgs& l) {
         shared.totals[i] = 0.0f;
     }
     LatentSums<kQueries, kRank> sums = {};
-    const HeadRows latents = C::head(l.latents, l.latents.keys, 0);
+    const HeadRows latents = C::head(l.latents, Side::keys, 0);
     const KeyRows in_cache = key_rows(l.latents, which.first_row, keys.from, keys.to);
     for (uint32_t first = keys.from; first < keys.to; first += S::kKeys) {
         const LatentTile tile = {latents, first, keys.to, in_cache.before(first)};
@@ -286,7 +286,8 @@ RL_DEVICE void latent_store(const args::LatentStoreArgs& a) {
         const size_t at = place_in_cache(c, 0, a.step->position, row) / a.ratio;
         RL_FEW_TURNS
         for (uint32_t i = thread_index() * C::kGroup; i < c.head_dim; i += kThreads * C::kGroup)
-            C::store(c, c.keys, at, i, [&](uint32_t e) { return e < a.rank ? latent[e] : key[e - a.rank]; });
+            C::store(c, Side::keys, at, i,
+                     [&](uint32_t e) { return e < a.rank ? latent[e] : key[e - a.rank]; });
     }
 }
 

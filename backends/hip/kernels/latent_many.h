@@ -304,7 +304,7 @@ RL_DEVICE void latent_many(const args::LatentArgs& l) {
     if (which.row(0) >= rows) return;
     const KeyRange keys = latent_keys(a, which, kQueries, rows, position, kLatentKeys);
     if (block_index().x >= keys.used) return;
-    const HeadRows latents = C::head(l.latents, l.latents.keys, 0);
+    const HeadRows latents = C::head(l.latents, Side::keys, 0);
     const KeyRows in_cache = key_rows(l.latents, which.first_row, keys.from, keys.to);
     LatentAhead<C> ahead;
     const auto fetch = [&](uint32_t base) {

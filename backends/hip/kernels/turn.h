@@ -54,10 +54,10 @@ RL_DEVICE void turn_head(const args::Turn& turn, bool is_key, uint32_t row, cons
 
 // A head of shared memory to the cache, as number `at`.
 template <typename C>
-RL_DEVICE void store_head(const Cache& c, uint8_t* data, size_t at, const float* head) {
+RL_DEVICE void store_head(const Cache& c, Side side, size_t at, const float* head) {
     RL_FEW_TURNS
     for (uint32_t i = lane_index() * C::kGroup; i < c.head_dim; i += kWave * C::kGroup)
-        C::store(c, data, at, i, [&](uint32_t e) { return head[e]; });
+        C::store(c, side, at, i, [&](uint32_t e) { return head[e]; });
 }
 
 }  // namespace redline::hip
