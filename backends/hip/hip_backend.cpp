@@ -104,7 +104,7 @@ public:
 
     std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) override {
         for (const Cache cache : caches_of(op))
-            if (!plan.cache(cache).is_state() && !is_plain_cache(plan.cache(cache).types)) return nullptr;
+            if (!has_cache(plan.cache(cache))) return nullptr;
         for (const auto make :
              {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel,
               make_recurrent_kernel, make_latent_kernel, make_stream_kernel, make_block_kernel})
@@ -161,6 +161,12 @@ public:
     }
 
 private:
+    // Latents have no kernels for all types.
+    bool has_cache(const CacheInfo& cache) const {
+        if (cache.is_state() || is_plain_cache(cache.types)) return true;
+        return cache.rank == 0 && find_object(device_->report().target, "cache_mixed");
+    }
+
     const Runtime& runtime_;
     std::unique_ptr<Device> device_;
     Memory memory_;

@@ -320,12 +320,12 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
 
 // All that an attention of one row does with all queries of a key at a time: many splits or one, a ring of
 // keys, handing its results on, and rows of several sequences.
-inline void add_few_kernels(std::vector<OpCase>& all, HeadShape s, CacheType type) {
+inline void add_few_kernels(std::vector<OpCase>& all, HeadShape s, CacheTypes type) {
     std::vector<OpCase> cases;
     const Format& q8 = *find_format("Q8_0");
     const AttentionFlags plain = {false, false, false, 0, 20.0f, type, true};
     // A norm of so long a mean says little behind rounded values.
-    const bool norm = type != CacheType::q8_0 || s.head_dim < 512;
+    const bool norm = type.values != CacheType::q8_0 || s.head_dim < 512;
     cases.push_back(attention_case(s, 1, 150, {true, true, true, 0, 0.0f, type}));
     cases.push_back(attention_case(s, 1, 330, {true, true, true, 100, 0.0f, type, true, true}));
     cases.push_back(attention_case(s, 2, 150, plain));
@@ -339,7 +339,8 @@ inline void add_few_kernels(std::vector<OpCase>& all, HeadShape s, CacheType typ
     }
 }
 
-inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
+// Kernels of keys and values, which are not latents.
+inline void add_head_kernels(std::vector<OpCase>& cases, CacheTypes type) {
     AttentionFlags flags = {true, true, true, 0, 0.0f, type};
     for (const uint32_t dims : {64u, 128u, 256u, 512u})
         for (const uint32_t shared : {1u, 2u, 4u, 8u}) {
@@ -348,13 +349,33 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
         }
     // On matrix units keys are split from 512 on.
     flags.softcap = 20.0f;
-    const uint32_t far = type == CacheType::f32 ? 90 : 460;
+    const bool exact = type.keys == CacheType::f32;
+    const uint32_t far = exact ? 90 : 460;
     for (const uint32_t dims : {64u, 96u, 128u, 256u, 512u})
         cases.push_back(attention_case({2, 1, dims}, 70, far, flags));
-    if (type != CacheType::f32) {
+    if (!exact) {
         cases.push_back(attention_case({2, 1, 96}, 70, 230, {false, false, false, 100, 0.0f, type}));
         cases.push_back(paged_case({2, 1, 96}, 2, 70, 190, {false, false, false, 0, 0.0f, type}));
     }
+    for (const uint32_t dims : {64u, 96u, 256u, 512u}) {
+        // Few enough heads to leave work-groups for splitting the keys.
+        const uint32_t heads = dims > 256 ? 2 : dims > 128 ? 3 : 9;
+        cases.push_back(block_attention_case({16, 40, {heads, 1, dims}, type}, 1, 200));
+        cases.push_back(block_attention_case({16, 40, {heads, 1, dims}, type}, 1, 700));
+        cases.push_back(block_attention_case({16, 9, {3, 1, dims}, type, 2}, 3, 160));
+    }
+}
+
+// Heads that are no whole eights, which quantized types do not have.
+inline void add_odd_heads(std::vector<OpCase>& cases, CacheTypes type) {
+    for (const uint32_t dims : {20u, 100u, 201u, 300u}) add_few_kernels(cases, {3, 1, dims}, type);
+    cases.push_back(block_attention_case({16, 20, {3, 1, 500}, type}, 2, 300));
+    cases.push_back(block_attention_case({5, 4, {3, 1, 501}, type}, 1, 1));
+    cases.push_back(block_attention_case({5, 4, {4, 2, 20}, type, 2}, 3, 30));
+}
+
+inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
+    add_head_kernels(cases, type);
     for (const uint32_t rank : {96u, 512u})
         for (const uint32_t heads : {4u, 8u, 16u}) {
             cases.push_back(latent_case({rank, 32, heads, type}, 1, 150));
@@ -365,13 +386,6 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
             cases.push_back(entry_attention_case({1, 0, {heads, 1, rank}, type}, 20, false, 1, 120));
             cases.push_back(entry_attention_case({1, 0, {heads, 1, rank}, type}, 20, true, 1, 900));
         }
-    for (const uint32_t dims : {64u, 96u, 256u, 512u}) {
-        // Few enough heads to leave work-groups for splitting the keys.
-        const uint32_t heads = dims > 256 ? 2 : dims > 128 ? 3 : 9;
-        cases.push_back(block_attention_case({16, 40, {heads, 1, dims}, type}, 1, 200));
-        cases.push_back(block_attention_case({16, 40, {heads, 1, dims}, type}, 1, 700));
-        cases.push_back(block_attention_case({16, 9, {3, 1, dims}, type, 2}, 3, 160));
-    }
     cases.push_back(block_scores_case({5, 0, {21, 1, 96}, type, 2}, 3, 340));
     cases.push_back(block_scores_case({5, 0, {5, 1, 64}, type}, 2, 340));
     for (const uint32_t heads : {5u, 21u})
@@ -387,12 +401,9 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
         cases.push_back(latent_case({rank, 12, 3, type}, 1, 900));
     }
     if (type == CacheType::q8_0) return;  // its heads are whole blocks
-    for (const uint32_t dims : {20u, 100u, 201u, 300u}) add_few_kernels(cases, {3, 1, dims}, type);
+    add_odd_heads(cases, type);
     cases.push_back(block_scores_case({5, 0, {5, 1, 20}, type, 2}, 3, 340));
     cases.push_back(block_scores_case({5, 0, {21, 1, 20}, type}, 2, 340));
-    cases.push_back(block_attention_case({16, 20, {3, 1, 500}, type}, 2, 300));
-    cases.push_back(block_attention_case({5, 4, {3, 1, 501}, type}, 1, 1));
-    cases.push_back(block_attention_case({5, 4, {4, 2, 20}, type, 2}, 3, 30));
     for (const uint32_t dims : {20u, 148u}) {
         cases.push_back(entry_attention_case({4, 7, {5, 1, dims}, type, 2}, 150, true, 2, 150));
         cases.push_back(entry_attention_case({1, 0, {5, 1, dims}, type}, 20, false, 1, 120));
@@ -423,6 +434,9 @@ inline std::vector<OpCase> kernel_cases(std::span<const Format* const> formats) 
     for (const auto& [chosen, shared] : kBeside) add_shared_kernels(cases, *find_format(chosen), shared);
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
         add_cache_kernels(cases, type);
+    // Rounded keys of 512 elements would leave bounds that say little.
+    add_head_kernels(cases, {CacheType::f16, CacheType::q8_0});
+    add_odd_heads(cases, {CacheType::bf16, CacheType::f32});
     add_delta_kernels(cases);
     return cases;
 }

@@ -3,7 +3,6 @@
 #include "backends/hip/kernels/few_args.h"
 #include "backends/hip/runtime/device.h"
 #include "backends/hip/runtime/memory.h"
-#include "backends/shared/cache_rows.h"
 #include "backends/shared/layout.h"
 #include "cases/kernel_cases.h"
 #include "devices/device_choice.h"
@@ -137,7 +136,7 @@ TEST_CASE("every target has every kernel that one of them has") {
     }
     const auto has_kernels = [](const Format* format) { return weight_layout(*format) != nullptr; };
     const auto formats = std::count_if(all_formats().begin(), all_formats().end(), has_kernels);
-    CHECK(modules == size_t(formats) + 8);  // caches, states, ranks, rates, element-wise ops, the rest
+    CHECK(modules == size_t(formats) + 9);  // caches, states, ranks, rates, element-wise ops, the rest
 }
 
 TEST_CASE("kernels that are damaged in the program are an error that names them, not code to load") {
@@ -296,15 +295,21 @@ TEST_CASE("a shared expert goes along with the launches of those that are chosen
 
 TEST_CASE("attention reads no keys but those that are there, and gives the same each time, bit for bit") {
     const std::unique_ptr<Backend> backend = open_hip();
-    for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
+    constexpr CacheTypes kTypes[] = {CacheType::f16,
+                                     CacheType::q8_0,
+                                     CacheType::f32,
+                                     {CacheType::q4_0, CacheType::q5_1},
+                                     {CacheType::bf16, CacheType::iq4_nl}};
+    for (const CacheTypes types : kTypes)
         for (const uint32_t rows : {1u, 3u, 20u, 300u}) {
+            CAPTURE(cache_types_name(types));
             AttentionFlags flags;
-            flags.cache = type;
+            flags.cache = types;
             OpCase c = attention_case({4, 1, 64}, rows, 1, flags);
             c.context = 400;
             const auto clean = std::move(record(*backend, c, Record::replay)).value();
             const auto dirty = std::move(record(*backend, c, Record::replay)).value();
-            const CacheInfo cache{1, 64, c.context, type};
+            const CacheInfo cache{1, 64, c.context, types};
             const std::vector<std::byte> nan(cache.bytes(), std::byte(0xFF));
             REQUIRE(dirty->cache->write({0}, 0, c.context, nan).ok());
             const std::vector<float> first = step(*clean, rows).value();
@@ -319,7 +324,7 @@ TEST_CASE("grids of three blocks give what long ones give, bit for bit, where ke
     const std::unique_ptr<Backend> longer = open_hip();
     const std::unique_ptr<Backend> three = std::move(open_backend("hip", {.most_groups = 3})).value();
     for (const OpCase& c : op_cases()) {
-        if (c.cpu_only || c.rows > 21 || !is_plain_cache(c.cache)) continue;  // the double is slow
+        if (c.cpu_only || c.rows > 21) continue;  // the double is slow
         CAPTURE(c.name);
         const auto want = std::move(record(*longer, c, Record::direct)).value();
         const auto got = std::move(record(*three, c, Record::direct)).value();

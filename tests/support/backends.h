@@ -56,7 +56,7 @@ inline std::unique_ptr<Backend> open_wanted(const std::string& name, BackendOpti
     return std::move(backend).value();
 }
 
-// HIP alone has caches of few types.
+// Its quotients and roots are rounded as the CPU rounds them.
 inline bool is_hip(const Backend& backend) {
     return backend.device().detail.find("; waves of ") != std::string::npos;
 }

@@ -116,8 +116,8 @@ std::span<const CodeObject> all_objects() {
             for (const Format* format : all_formats())
                 if (const WeightLayout* layout = weight_layout(*format))
                     all.push_back({target, layout->name, std::as_bytes(std::span(kFrame))});
-            for (const std::string_view other :
-                 {"vector", "each", "recurrent", "peak", "ranks", "cache_f32", "cache_f16", "cache_q8_0"})
+            for (const std::string_view other : {"vector", "each", "recurrent", "peak", "ranks", "cache_f32",
+                                                 "cache_f16", "cache_q8_0", "cache_mixed"})
                 all.push_back({target, other, std::as_bytes(std::span(kFrame))});
         }
         return all;

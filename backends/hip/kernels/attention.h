@@ -1,10 +1,11 @@
-// Causal attention over a cache of one type, and what fills it.
+// Causal attention over a cache, and what fills it.
 #pragma once
 
 #include "kernels/attention_few.h"
 #include "kernels/attention_many.h"
 #include "kernels/block_few.h"
 #include "kernels/blocks.h"
+#include "kernels/cache_mixed.h"
 #include "kernels/entries.h"
 #include "kernels/latent.h"
 #include "kernels/latent_many.h"
@@ -49,11 +50,16 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
             float* slot = a.k + kv;
             turn_head(a.turn, true, row, slot, c.head_dim,
                       [&](uint32_t e, float value) { slot[e] = head[e] = value; });
-            store_head<C>(c, Side::keys, at, head);
+            if constexpr (!kMixed<C>) store_head<C>(c, Side::keys, at, head);
         } else {
             copy_head(a.v + kv, c.head_dim, head);
-            store_head<C>(c, Side::values, at, head);
+            if constexpr (!kMixed<C>) store_head<C>(c, Side::values, at, head);
         }
+        // The code for all types stands there once, and CDNA has too few scalar registers for what it reads.
+        if constexpr (kMixed<C>)
+            if (index >= a.heads)
+                store_head<C>(args_in_lanes(a).cache,
+                              index < a.heads + c.kv_heads ? Side::keys : Side::values, at, head);
         sync_wave();
     }
 }
@@ -162,4 +168,15 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_ENTRY_KERNELS(cache, 128)                                                         \
     RL_ENTRY_KERNELS(cache, 512)                                                         \
     RL_MANY_KERNELS_##cache                                                              \
+    }
+// One module serves keys and values of all types. Latents are of one type, which has a module.
+#define RL_MIXED_KERNELS                                     \
+    namespace redline::hip {                                 \
+    RL_HEAD_KERNELS(mixed)                                   \
+    RL_ANY_KERNELS(mixed_any_size, mixed)                    \
+    RL_KERNEL(128, block_attention_mixed, args::BlockArgs) { \
+        block_attention<mixed_any_size>(args);               \
+    }                                                        \
+    RL_BLOCK_FEW_KERNELS(mixed)                              \
+    RL_MANY_KERNELS(mixed_halfs, mixed)                      \
     }

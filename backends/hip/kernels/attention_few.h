@@ -65,16 +65,20 @@ struct FewShared {
 
 // Every key is read in whole, so the loads need no branches: beyond the range they are those of its last key,
 // and of dimensions beyond the head the last, times zero.
-template <typename C, typename Shape>
-RL_DEVICE void fetch(const HeadRows& head, uint32_t first, uint32_t to,
+template <typename C, typename Shape, typename Rows>
+RL_DEVICE void fetch(const Rows& head, uint32_t first, uint32_t to,
                      typename C::Eight (&batch)[Shape::kBatch][Shape::kParts]) {
-    const uint32_t group = lane_index() / Shape::kLanes, lane = lane_index() % Shape::kLanes;
-    const uint32_t last = head.dims > 8 ? head.dims - 8 : 0;
-    RL_UNROLL
-    for (uint32_t j = 0; j < Shape::kBatch; ++j) RL_UNROLL
-    for (uint32_t part = 0; part < Shape::kParts; ++part)
-        batch[j][part] = C::eight(head, lesser(first + j * Shape::kGroups + group, to - 1),
-                                  lesser((part * Shape::kLanes + lane) * 8, C::kWhole ? last : ~0u));
+    if constexpr (kMixed<C>) {
+        C::choose(head, [&](auto type) { fetch<decltype(type), Shape>(head, first, to, batch); });
+    } else {
+        const uint32_t group = lane_index() / Shape::kLanes, lane = lane_index() % Shape::kLanes;
+        const uint32_t last = head.dims > 8 ? head.dims - 8 : 0;
+        RL_UNROLL
+        for (uint32_t j = 0; j < Shape::kBatch; ++j) RL_UNROLL
+        for (uint32_t part = 0; part < Shape::kParts; ++part)
+            batch[j][part] = C::eight(head, lesser(first + j * Shape::kGroups + group, to - 1),
+                                      lesser((part * Shape::kLanes + lane) * 8, C::kWhole ? last : ~0u));
+    }
 }
 
 // What a lane keeps: its elements of all queries and of their sums, and of the queries whose scores it gets
@@ -296,8 +300,8 @@ RL_DEVICE void attend_keys(const args::AttentionArgs& a, const Queries& which, c
     using S = FewShape<kQueries, kDims>;
     constexpr uint32_t kStep = kFewWaves * S::kWaveKeys;
     const Cache& c = a.cache;
-    const HeadRows all_keys = C::head(c, Side::keys, which.kv_head),
-                   all_values = C::head(c, Side::values, which.kv_head);
+    const auto all_keys = C::head(c, Side::keys, which.kv_head),
+               all_values = C::head(c, Side::values, which.kv_head);
     const KeyRows in_cache = key_rows(c, which.first_row, keys.from, keys.to);
     typename FewShared<kQueries, kDims>::OfWave& own = shared.waves[wave_index()];
     typename C::Eight k[S::kBatch][S::kParts], v[S::kBatch][S::kParts];
@@ -374,11 +378,12 @@ RL_DEVICE void attention_few(const args::AttentionArgs& a) {
     if (which.row(0) >= rows) return;
     const KeyRange keys = block_keys(a, which, kQueries, rows, position, kFewLeastKeys, S::kWaveKeys);
     if (block_index().x >= keys.used) return;
-    begin_keys<C>(a, which, keys);
+    if constexpr (!kMixed<C>) begin_keys<C>(a, which, keys);
     wait_for_inputs();  // the host wrote all that was read so far
     FewState<kQueries, kDims> state;
-    const bool turns = kTurns && a.turn.table;
-    if (turns) turn_queries<C>(args_in_lanes(a), which, keys, position, shared);
+    const bool turns = kTurns && !kMixed<C> && a.turn.table;
+    if constexpr (!kMixed<C>)
+        if (turns) turn_queries<C>(args_in_lanes(a), which, keys, position, shared);
     load_queries<C>(a, which, rows, position, turns ? shared.results : nullptr, state);
     attend_keys<C>(a, which, keys, state, shared);
     leave_sums(state, shared);

@@ -20,7 +20,8 @@ constexpr uint32_t kKeyTiles = kManyKeys / kMatrixSize;
 RL_DEVICE Words4 halves(const Words4& from) {
     return from;
 }
-RL_DEVICE Words4 halves(const ByteEight& from) {
+template <typename Eight>
+RL_DEVICE Words4 halves(const Eight& from) {
     float values[8];
     unpack(from, values);
     const float d = factor(from);
@@ -95,13 +96,18 @@ RL_DEVICE Carried carried(uint32_t n) {
 
 // Loads have no branches, so that they overlap: beyond the range and the head they are of the last key and
 // dimensions, whose weights are zero, or whose sums are not used.
-template <typename C, uint32_t kDims, bool kTurned>
-RL_DEVICE void fetch_tile(const HeadRows& head, uint32_t base, uint32_t to,
+template <typename C, uint32_t kDims, bool kTurned, typename Rows>
+RL_DEVICE void fetch_tile(const Rows& head, uint32_t base, uint32_t to,
                           typename C::Eight (&ahead)[ManyShape<kDims>::kEach]) {
-    RL_UNROLL
-    for (uint32_t n = 0; n < ManyShape<kDims>::kEach; ++n) {
-        const Carried c = carried<kDims, kTurned>(n);
-        ahead[n] = C::eight(head, lesser(base + c.key, to - 1), lesser(c.eight * 8, head.dims - 8));
+    if constexpr (kMixed<C>) {
+        C::choose(head,
+                  [&](auto type) { fetch_tile<decltype(type), kDims, kTurned>(head, base, to, ahead); });
+    } else {
+        RL_UNROLL
+        for (uint32_t n = 0; n < ManyShape<kDims>::kEach; ++n) {
+            const Carried c = carried<kDims, kTurned>(n);
+            ahead[n] = C::eight(head, lesser(base + c.key, to - 1), lesser(c.eight * 8, head.dims - 8));
+        }
     }
 }
 
@@ -317,8 +323,8 @@ RL_DEVICE void add_weighted(const MatrixSums (&weights)[kKeyTiles], const uint16
 template <typename C, uint32_t kDims>
 RL_DEVICE void attend_tiles(const args::AttentionArgs& a, const Queries& which, const KeyRange& range,
                             ManyState<kDims> (&states)[kManyTiles], ManyShared<kDims>& shared) {
-    const HeadRows all_keys = C::head(a.cache, Side::keys, which.kv_head),
-                   all_values = C::head(a.cache, Side::values, which.kv_head);
+    const auto all_keys = C::head(a.cache, Side::keys, which.kv_head),
+               all_values = C::head(a.cache, Side::values, which.kv_head);
     const KeyRows in_cache = key_rows(a.cache, which.first_row, range.from, range.to);
     uint16_t *keys = shared.halfs, *values = keys + ManyShape<kDims>::kKeyHalfs;
     typename C::Eight ahead[ManyShape<kDims>::kEach];

@@ -36,14 +36,18 @@ RL_DEVICE void find_rows(const args::BlockFewArgs& b, const BlocksSeen& seen, ui
                                token_seen(b, seen, lesser(own + j * Shape::kGroups, to - 1)));
 }
 
-template <typename C, typename Shape>
-RL_DEVICE void fetch_rows(const HeadRows& head, const uint32_t (&rows)[Shape::kBatch],
+template <typename C, typename Shape, typename Rows>
+RL_DEVICE void fetch_rows(const Rows& head, const uint32_t (&rows)[Shape::kBatch],
                           typename C::Eight (&batch)[Shape::kBatch][Shape::kParts]) {
-    const uint32_t lane = lane_index() % Shape::kLanes, last = head.dims - 8;
-    RL_UNROLL
-    for (uint32_t j = 0; j < Shape::kBatch; ++j) RL_UNROLL
-    for (uint32_t part = 0; part < Shape::kParts; ++part)
-        batch[j][part] = C::eight(head, rows[j], lesser((part * Shape::kLanes + lane) * 8, last));
+    if constexpr (kMixed<C>) {
+        C::choose(head, [&](auto type) { fetch_rows<decltype(type), Shape>(head, rows, batch); });
+    } else {
+        const uint32_t lane = lane_index() % Shape::kLanes, last = head.dims - 8;
+        RL_UNROLL
+        for (uint32_t j = 0; j < Shape::kBatch; ++j) RL_UNROLL
+        for (uint32_t part = 0; part < Shape::kParts; ++part)
+            batch[j][part] = C::eight(head, rows[j], lesser((part * Shape::kLanes + lane) * 8, last));
+    }
 }
 
 template <typename C, uint32_t kQueries, uint32_t kDims>
@@ -53,7 +57,7 @@ RL_DEVICE void attend_to_blocks(const args::BlockFewArgs& b, const args::Attenti
     using S = FewShape<kQueries, kDims>;
     constexpr uint32_t kStep = kFewWaves * S::kWaveKeys;
     const Cache& c = b.heads.cache;
-    const HeadRows all_keys = C::head(c, Side::keys, kv_head), all_values = C::head(c, Side::values, kv_head);
+    const auto all_keys = C::head(c, Side::keys, kv_head), all_values = C::head(c, Side::values, kv_head);
     typename FewShared<kQueries, kDims>::OfWave& own = shared.waves[wave_index()];
     typename C::Eight k[S::kBatch][S::kParts], v[S::kBatch][S::kParts];
     uint32_t rows[S::kBatch], first = keys.from + wave_index() * S::kWaveKeys;

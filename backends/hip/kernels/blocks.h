@@ -179,7 +179,7 @@ RL_DEVICE void attend_blocks(const args::BlockArgs& a, uint32_t row, uint32_t he
     constexpr uint32_t kOwn = kMostBlockHead / kThreads;
     const Cache& c = a.cache;
     const uint32_t tid = thread_index(), dims = c.head_dim, kv_head = head / (a.heads / c.kv_heads);
-    const HeadRows keys = C::head(c, Side::keys, kv_head), values = C::head(c, Side::values, kv_head);
+    const auto keys = C::head(c, Side::keys, kv_head), values = C::head(c, Side::values, kv_head);
     const uint32_t token = token_of(a.step, c, row), complete = (token + 1) / a.ratio * a.ratio;
     const uint32_t in_blocks = chosen_of(a, row, shared.parts) * a.ratio,
                    all = in_blocks + token + 1 - complete;

@@ -37,6 +37,12 @@ RL_DEVICE uint32_t row_in_sequence(const Cache& c, uint32_t token) {
     return token < c.sequence_rows ? token : token % c.sequence_rows;
 }
 
+// True for caches whose types a launch's arguments say: see cache_mixed.h.
+template <typename C>
+constexpr bool kMixed = requires {
+    C::kMixed;
+};
+
 // Which rows the keys of a block lie in. Keys are read in batches that begin at multiples of their size, so
 // that none lies across the end of a page or a ring.
 struct KeyRows {

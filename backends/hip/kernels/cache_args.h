@@ -7,7 +7,11 @@ namespace redline::hip::args {
 
 struct Place;
 
-// One layer's keys and values, (kv heads, capacity, head size) each; q8_0 keeps its scales behind all codes.
+// The numbers of src/plan/types.h.
+enum class CacheType : uint8_t { f16, q8_0, f32, bf16, q5_1, q5_0, q4_1, q4_0, iq4_nl };
+
+// One layer's keys and values, (kv heads, capacity, head size) each; quantized types keep high bits and
+// scales behind all codes.
 struct Cache {
     uint8_t* keys;
     uint8_t* values;
@@ -15,8 +19,10 @@ struct Cache {
     uint32_t kv_heads;
     uint32_t head_dim;
     uint32_t sequence_rows;  // token p of a sequence lies in its row p % sequence_rows
-    const Place* places;     // by row of the step; null: there is one sequence, which has the first rows
-    const uint32_t* pages;   // of kPageRows rows
+    CacheType key_type;      // the types, for the kernels that are built for all
+    CacheType value_type;
+    const Place* places;    // by row of the step; null: there is one sequence, which has the first rows
+    const uint32_t* pages;  // of kPageRows rows
 };
 constexpr uint32_t kPageRows = 256;
 

@@ -1,4 +1,5 @@
 // Rope, KvStore, RopeStore, and attention to all keys.
+#include "backends/shared/cache_rows.h"
 #include "steps.h"
 
 namespace redline::hip {
@@ -88,7 +89,7 @@ public:
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())),
           gain_(device.report().target.starts_with("gfx10") ? 2.0 : 8.0),
-          type_(plan.cache(op.cache).types.keys) {}
+          types_(plan.cache(op.cache).types) {}
 
     // At most so many queries of a block, and so many blocks of a multiprocessor.
     Choices choices(RowClass rows) const override {
@@ -99,7 +100,7 @@ public:
     }
 
     Precision precision(uint64_t rows) const override {
-        return by_matrices(rows) ? gpu::attention_of_halfs(type_) : Precision();
+        return by_matrices(rows) ? gpu::attention_of_halfs(types_) : Precision();
     }
 
     uint64_t scratch(const Plan& plan) const override {
@@ -180,8 +181,8 @@ private:
     uint32_t group() const { return op_.shape.heads / op_.shape.kv_heads; }
     bool whole_eights() const { return op_.shape.head_dim % 8 == 0; }
     bool by_matrices(uint64_t rows) const {
-        return rows > kFewRows && type_ != CacheType::f32 && op_.shape.head_dim % 16 == 0 &&
-               op_.shape.head_dim <= 128;
+        const bool exact = types_.keys == CacheType::f32 || types_.values == CacheType::f32;
+        return rows > kFewRows && !exact && op_.shape.head_dim % 16 == 0 && op_.shape.head_dim <= 128;
     }
     // The head sizes that kernels are built for are upper bounds.
     uint32_t few_dims() const {
@@ -284,8 +285,8 @@ private:
     uint32_t wave_;
     uint32_t units_;  // multiprocessors
     double per_launch_;
-    double gain_;     // of matrix units
-    CacheType type_;  // in f32 it is not for matrix units: it is wanted for its precision
+    double gain_;       // of matrix units
+    CacheTypes types_;  // in f32 it is not for matrix units: it is wanted for its precision
 };
 
 // Attention does rope and store of one row by itself; of more, a launch before it does.
@@ -340,10 +341,11 @@ bool has_kernel(const Attention& op, const Plan& plan) {
 }  // namespace
 
 std::string cache_module(const View& view, Cache cache) {
-    return fmt::format("cache_{}", cache_type_name(view.plan.cache(cache).types.keys));
+    return cache_kernel("cache", view, cache);
 }
 std::string cache_kernel(std::string_view stem, const View& view, Cache cache) {
-    return fmt::format("{}_{}", stem, cache_type_name(view.plan.cache(cache).types.keys));
+    const CacheTypes types = view.plan.cache(cache).types;
+    return fmt::format("{}_{}", stem, is_plain_cache(types) ? cache_type_name(types.keys) : "mixed");
 }
 
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device) {
@@ -355,7 +357,8 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
     }
     if (const auto* o = attention_to(Keys::all, op))
         return has_kernel(*o, plan) ? std::make_unique<AttentionKernel>(*o, plan, device) : nullptr;
-    if (const auto* o = std::get_if<Attend>(&op); o && o->v_eps == 0.0f)
+    if (const auto* o = std::get_if<Attend>(&op);
+        o && o->v_eps == 0.0f && is_plain_cache(plan.cache(o->store.cache).types))
         return has_kernel(o->attention, plan) ? std::make_unique<AttendKernel>(*o, plan, device) : nullptr;
     return nullptr;
 }

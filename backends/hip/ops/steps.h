@@ -74,7 +74,7 @@ Status launch_norm(Launcher& launcher, const View& view, const RmsNorm& op, floa
 Status launch_each(Launcher& launcher, const View& view, EachRow row, const float* x, const float* z, Slot y,
                    const std::array<float, kMostEachValues>& values = {});
 
-// Of kernels that come once for each type of the cache.
+// Of kernels that come once for each type that keys and values can have alike, and once for all types.
 std::string cache_module(const View& view, Cache cache);
 std::string cache_kernel(std::string_view stem, const View& view, Cache cache);
 

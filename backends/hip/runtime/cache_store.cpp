@@ -7,6 +7,10 @@
 
 namespace redline::hip {
 
+static_assert(uint8_t(args::CacheType::f32) == uint8_t(CacheType::f32) &&
+              uint8_t(args::CacheType::q5_1) == uint8_t(CacheType::q5_1) &&
+              uint8_t(args::CacheType::iq4_nl) == uint8_t(CacheType::iq4_nl));
+
 Result<std::unique_ptr<CacheStore>> HipCaches::create(Device& device, Memory& memory,
                                                       std::span<const CacheInfo> caches) {
     RL_TRY(device.use());
@@ -41,6 +45,8 @@ args::Cache HipCaches::operator[](Cache cache) const {
             info.kv_heads,
             info.head_dim,
             uint32_t(info.sequence_rows),
+            args::CacheType(info.types.keys),
+            args::CacheType(info.types.values),
             nullptr,
             nullptr};
 }

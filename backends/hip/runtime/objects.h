@@ -1,6 +1,6 @@
 // The compiled kernels, embedded by the build, compressed: for each target (gfx1100, gfx11-generic, sm_90)
-// one code object per format, per cache type, and one of the rest; and the rule by which a device gets its
-// target.
+// one code object per format, for each cache type and for all of them, and one of the rest; and the rule by
+// which a device gets its target.
 #pragma once
 
 #include "base/result.h"
