@@ -61,7 +61,7 @@ void StepLayout::write_places(const Plan& plan, const StepParams& params, std::b
             *place++ = {params.rows[row].position, begin};
         begin += entries;
     }
-    std::memcpy(to + output_rows, params.outputs.data(), params.outputs.size_bytes());
+    std::ranges::copy(std::as_bytes(params.outputs), to + output_rows);
 }
 
 static_assert(kNoStates == kZeroState);
@@ -73,7 +73,7 @@ void StepLayout::write_states(const StepParams& params, std::byte* to) const {
         const bool begins = params.rows[segment.first].position == 0;
         *state++ = {segment.first, segment.rows, begins ? kZeroState : at.from, at.to};
     }
-    std::memcpy(to + row_states, params.row_states.data(), params.row_states.size_bytes());
+    std::ranges::copy(std::as_bytes(params.row_states), to + row_states);
 }
 
 void StepLayout::write_tiles(const StepParams& params, StepHeader& header, std::byte* to) const {
