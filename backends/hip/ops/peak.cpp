@@ -9,7 +9,7 @@ namespace redline::hip {
 namespace {
 
 // As kernels/peak.cpp has them.
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kPeakThreads = 256;
 constexpr double kSums = 8;
 
 class Measurement {
@@ -21,7 +21,7 @@ public:
     static uint32_t blocks_of(const Device& device) {
         return 8 * std::max(1u, device.report().multiprocessors);
     }
-    static uint64_t bytes_of(const Device& device) { return uint64_t(blocks_of(device)) * kThreads * 4; }
+    static uint64_t bytes_of(const Device& device) { return uint64_t(blocks_of(device)) * kPeakThreads * 4; }
 
     // Operations per second of products of 16 x `depth` by `depth` x 16.
     Result<double> rate(const char* kernel, uint32_t depth) {
@@ -37,7 +37,7 @@ public:
         rounds = uint32_t(std::clamp(rounds * kLong / seconds, 1.0, double(1u << 30)));
         seconds = RL_TRY(launch(rounds, true));
         for (int i = 1; i < kRepetitions; ++i) seconds = std::min(seconds, RL_TRY(launch(rounds, true)));
-        const double waves = double(blocks_) * kThreads / device_.report().wave();
+        const double waves = double(blocks_) * kPeakThreads / device_.report().wave();
         return waves * rounds * kSums * 2.0 * 16 * 16 * depth / seconds;
     }
 
@@ -46,7 +46,7 @@ private:
     Result<double> launch(uint32_t rounds, bool varied) {
         const args::PeakArgs args = {reinterpret_cast<float*>(out_.data()), rounds, varied};
         const auto begin = std::chrono::steady_clock::now();
-        RL_TRY(device_.launch(kernel_, {blocks_, 1, 1, kThreads}, std::as_bytes(std::span(&args, 1))));
+        RL_TRY(device_.launch(kernel_, {blocks_, 1, 1, kPeakThreads}, std::as_bytes(std::span(&args, 1))));
         RL_TRY(device_.synchronize("measuring matrix units"));
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
