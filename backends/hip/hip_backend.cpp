@@ -107,7 +107,7 @@ public:
             if (!has_cache(plan.cache(cache))) return nullptr;
         for (const auto make :
              {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel,
-              make_recurrent_kernel, make_latent_kernel, make_stream_kernel, make_block_kernel})
+              make_recurrent_kernel, make_latent_kernel, make_block_kernel})
             if (std::unique_ptr<Kernel> kernel = make(op, plan, *device_)) return kernel;
         return nullptr;
     }

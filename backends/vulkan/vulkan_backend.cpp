@@ -114,9 +114,8 @@ uint64_t VulkanBackend::kernels_hash() const {
 std::unique_ptr<Kernel> VulkanBackend::make_kernel(const Op& op, const Plan& plan) {
     for (const Cache cache : caches_of(op))
         if (plan.cache(cache).rank > 0 && !is_plain_cache(plan.cache(cache).types)) return nullptr;
-    for (const auto make :
-         {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel,
-          make_recurrent_kernel, make_latent_kernel, make_stream_kernel, make_block_kernel})
+    for (const auto make : {make_product_kernel, make_attention_kernel, make_expert_kernel,
+                            make_vector_kernel, make_recurrent_kernel, make_latent_kernel, make_block_kernel})
         if (std::unique_ptr<Kernel> kernel = make(op, plan, *device_)) return kernel;
     return nullptr;
 }

@@ -10,34 +10,6 @@ namespace {
 
 constexpr uint32_t kMostHeadDim = 512;  // as kernels/blocks.h has it
 
-Status launch_mean(Launcher& launcher, const View& view, const BlockMean& op) {
-    const args::BlockMeanArgs args = {view.step,        view.states,
-                                      view.places,      view.slot(op.x),
-                                      view.slot(op.y),  reinterpret_cast<float*>(view.caches[op.state].keys),
-                                      view.width(op.x), op.ratio};
-    return launcher.launch("recurrent", "block_mean",
-                           striding(blocks_for(uint64_t(args.width) * view.segments(), kThreads)), args);
-}
-
-Status launch_pool(Launcher& launcher, const View& view, const BlockPool& op) {
-    const args::BlockPoolArgs args = {
-        view.step,          view.states,
-        view.places,        view.slot(op.x),
-        view.slot(op.gate), view.vector(op.bias),
-        view.slot(op.y),    reinterpret_cast<float*>(view.caches[op.state].keys),
-        view.width(op.y),   op.ratio,
-        op.overlaps};
-    return launcher.launch("recurrent", "block_pool",
-                           striding(blocks_for(uint64_t(args.width) * view.segments(), kThreads)), args);
-}
-
-Status launch_choice(Launcher& launcher, const View& view, const ChooseBlocks& op) {
-    const args::ChooseArgs args = {view.step,       view.places,           view.slot(op.scores),
-                                   view.slot(op.y), view.width(op.scores), view.width(op.y),
-                                   op.ratio};
-    return launcher.launch("recurrent", "choose_blocks", striding(view.rows), args);
-}
-
 // So many rows at a time that no launch alone takes too long; of each row `units` blocks of threads.
 Status launch_rows(Launcher& launcher, const View& view, const char* stem, Cache cache, args::BlockArgs args,
                    uint64_t units, double flops_per_row) {
@@ -182,12 +154,10 @@ bool too_long(const Plan& plan, Cache cache) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device& device) {
-    if (const auto* o = std::get_if<BlockMean>(&op))
-        return simple([o = *o](Launcher& l, const View& v) { return launch_mean(l, v, o); });
-    if (const auto* o = std::get_if<BlockPool>(&op))
-        return simple([o = *o](Launcher& l, const View& v) { return launch_pool(l, v, o); });
-    if (const auto* o = std::get_if<ChooseBlocks>(&op))
-        return simple([o = *o](Launcher& l, const View& v) { return launch_choice(l, v, o); });
+    if (auto kernel =
+            gpu::first_of<Gpu>(op, plain<args::BlockMeanArgs, BlockMean>,
+                               plain<args::BlockPoolArgs, BlockPool>, plain<args::ChooseArgs, ChooseBlocks>))
+        return kernel;
     if (const auto* o = std::get_if<BlockScores>(&op)) {
         if (too_long(plan, o->cache)) return nullptr;
         return simple([o = *o](Launcher& l, const View& v) { return launch_scores(l, v, o); });

@@ -15,24 +15,8 @@ float* states_of(const View& view, Cache state) {
     return reinterpret_cast<float*>(view.caches[state].keys);
 }
 
-Status launch_copy_parts(Launcher& launcher, const View& view, const CopyParts& op) {
-    const args::CopyPartsArgs args = {
-        view.step,  view.slot(op.x), view.slot(op.y),  op.parts,   op.width,    view.width(op.x),
-        op.x_first, op.x_stride,     view.width(op.y), op.y_first, op.y_stride, view.of_outputs(op.y)};
-    const uint64_t copied = uint64_t(op.parts) * op.width * view.rows_of(op.y);
-    return launcher.launch("recurrent", "copy_parts", striding(blocks_for(copied, kThreads)), args);
-}
-
-Status launch_output_gate(Launcher& launcher, const View& view, const OutputGate& op) {
-    static_assert(args::kGateSigmoid == uint32_t(GateOf::sigmoid) &&
-                  args::kGateSoftplus == uint32_t(GateOf::softplus));
-    const GateLayout gates = op.layout(view.width(op.x), view.width(op.y));
-    const args::OutputGateArgs args = {
-        view.step,    view.slot(op.x), view.slot(op.y), view.width(op.y), op.head_dim,
-        gates.stride, gates.first,     gates.step,      uint32_t(op.act), view.of_outputs(op.y)};
-    const uint64_t elements = uint64_t(args.width) * view.rows_of(op.y);
-    return launcher.launch("recurrent", "output_gate", striding(blocks_for(elements, kThreads)), args);
-}
+static_assert(args::kGateSigmoid == uint32_t(GateOf::sigmoid) &&
+              args::kGateSoftplus == uint32_t(GateOf::softplus));
 
 Status launch_convolve(Launcher& launcher, const View& view, const Convolve& op) {
     const auto factor = [&](Slot s) { return s ? view.slot(s) : nullptr; };
@@ -171,10 +155,9 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const Device& device) {
-    if (const auto* o = std::get_if<CopyParts>(&op))
-        return simple([o = *o](Launcher& l, const View& v) { return launch_copy_parts(l, v, o); });
-    if (const auto* o = std::get_if<OutputGate>(&op))
-        return simple([o = *o](Launcher& l, const View& v) { return launch_output_gate(l, v, o); });
+    if (auto kernel = gpu::first_of<Gpu>(op, plain<args::CopyPartsArgs, CopyParts>,
+                                         plain<args::OutputGateArgs, OutputGate>))
+        return kernel;
     if (const auto* o = std::get_if<Convolve>(&op)) {
         if (o->apart > 1 && o->bias) return nullptr;
         return simple([o = *o](Launcher& l, const View& v) { return launch_convolve(l, v, o); });

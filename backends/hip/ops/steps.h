@@ -3,6 +3,7 @@
 
 #include "backends/gpu/key_splits.h"
 #include "backends/gpu/paths.h"
+#include "backends/gpu/plain_ops.h"
 #include "backends/gpu/slices.h"
 #include "backends/hip/runtime/executable.h"
 
@@ -66,6 +67,42 @@ private:
 template <typename Write>
 std::unique_ptr<Kernel> simple(Write write) {
     return std::make_unique<SimpleKernel<Write>>(std::move(write));
+}
+
+// For backends/gpu.
+struct Gpu {
+    using Encoder = Launcher;
+    using View = hip::View;
+    static std::unique_ptr<Kernel> simple(auto encode) { return hip::simple(std::move(encode)); }
+};
+
+template <class Args>
+struct Plain : gpu::PlainView<View> {
+    Launcher& launcher;
+
+    float* slot(Slot s, Slot = {}) const { return s ? view.slot(s) : nullptr; }
+    const float* vector(Weight w) const { return view.vector(w); }
+    float* state(Cache c) const { return reinterpret_cast<float*>(view.caches[c].keys); }
+    const args::SegmentState* states() const { return view.states; }
+    const args::Place* places() const { return view.places; }
+    const float* null() const { return nullptr; }
+
+    Status send(const gpu::PlainDispatch& d, const auto&... all) const {
+        const auto known = []<typename T>(const T&) {
+            return std::bool_constant<!std::same_as<T, gpu::Flag>>();
+        };
+        const Args args = std::apply(
+            [&](auto... each) {
+                return Args{view.step, each...};
+            },
+            gpu::chosen_of(known, all...));
+        return launcher.launch(d.module, std::string(d.kernel),
+                               striding(blocks_for(d.work, d.by_groups ? 1 : kThreads)), args);
+    }
+};
+template <class Args, class O>
+Status plain(Launcher& launcher, const View& view, const O& op) {
+    return gpu::encode(Plain<Args>{{view}, launcher}, op);
 }
 
 // The op, into `y` in place of its own.

@@ -1,5 +1,6 @@
-// Embed, Input, Lookup, RmsNorm, NormedSum, Center, Sparsify, AddPosition, Each, SelectRows: work per row or
-// per element; and the best outputs.
+// Embed, Input, Lookup, RmsNorm, NormedSum, Center, Sparsify, AddPosition, Each, SelectRows, streams: work
+// per row or per element; and the best outputs.
+#include "backends/hip/kernels/block_args.h"
 #include "steps.h"
 
 namespace redline::hip {
@@ -18,10 +19,30 @@ Status launch_embed(Launcher& launcher, const View& view, const Embed& op) {
     return launcher.launch(module, "embed_" + module, {view.rows, 1, 1, kThreads}, args);
 }
 
-Status launch_copy(Launcher& launcher, const View& view, const char* kernel, const float* x, Slot y) {
-    const args::CopyArgs args = {view.step, x, view.slot(y), view.width(y), view.of_outputs(y)};
-    return launcher.launch("vector", kernel,
-                           striding(blocks_for(uint64_t(args.width) * view.rows_of(y), kThreads)), args);
+Status launch_normed_sum(Launcher& launcher, const View& view, const NormedSum& op) {
+    const args::NormedSumArgs args = {view.step,
+                                      view.slot(op.first),
+                                      view.slot(op.second),
+                                      view.vector(op.first_norm.gain),
+                                      view.vector(op.second_norm.gain),
+                                      view.vector(op.norm.gain),
+                                      view.slot(op.y),
+                                      view.width(op.y),
+                                      view.of_outputs(op.y),
+                                      op.first_norm.eps,
+                                      op.second_norm.eps,
+                                      op.norm.eps,
+                                      op.scale};
+    return launcher.launch("vector", "normed_sum", striding(view.rows_of(op.y), kTileThreads), args);
+}
+
+Status launch_each_of(Launcher& launcher, const View& view, const Each& op) {
+    const float* x = op.column ? view.vector(op.column) : op.x ? view.slot(op.x) : nullptr;
+    return launch_each(launcher, view, op.row, x, op.z ? view.slot(op.z) : nullptr, op.y, op.values);
+}
+
+Status launch_norm_of(Launcher& launcher, const View& view, const RmsNorm& op) {
+    return launch_norm(launcher, view, op, view.slot(op.y));
 }
 
 }  // namespace
@@ -70,76 +91,14 @@ Status launch_best(Launcher& launcher, const View& view) {
 }
 
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {
-    if (const auto* o = std::get_if<Embed>(&op)) {
+    if (const auto* o = std::get_if<Embed>(&op))
         if (!weight_layout(*plan.weight(o->table).tensor.format)) return nullptr;
-        return simple([o = *o](Launcher& l, const View& v) { return launch_embed(l, v, o); });
-    }
-    if (const auto* o = std::get_if<Input>(&op))
-        return simple(
-            [o = *o](Launcher& l, const View& v) { return launch_copy(l, v, "copy_rows", v.input, o.y); });
-    if (const auto* o = std::get_if<Lookup>(&op))
-        return simple(
-            [o = *o](Launcher& l, const View& v) { return launch_copy(l, v, "copy_rows", v.lookups, o.y); });
-    if (const auto* o = std::get_if<RmsNorm>(&op))
-        return simple([o = *o](Launcher& l, const View& v) { return launch_norm(l, v, o, v.slot(o.y)); });
-    if (const auto* o = std::get_if<NormedSum>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            const args::NormedSumArgs args = {v.step,
-                                              v.slot(o.first),
-                                              v.slot(o.second),
-                                              v.vector(o.first_norm.gain),
-                                              v.vector(o.second_norm.gain),
-                                              v.vector(o.norm.gain),
-                                              v.slot(o.y),
-                                              v.width(o.y),
-                                              v.of_outputs(o.y),
-                                              o.first_norm.eps,
-                                              o.second_norm.eps,
-                                              o.norm.eps,
-                                              o.scale};
-            return l.launch("vector", "normed_sum", striding(v.rows_of(o.y), kTileThreads), args);
-        });
-    if (const auto* o = std::get_if<Center>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            const uint32_t groups = v.width(o.x) / o.width;
-            const args::NormArgs args = {v.step,  v.slot(o.x), v.slot(o.y),       nullptr,
-                                         o.width, groups,      v.of_outputs(o.x), 0.0f};
-            return l.launch("vector", "center", striding(blocks_for(uint64_t(groups) * v.rows_of(o.x), 1)),
-                            args);
-        });
-    if (const auto* o = std::get_if<Hadamard>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            const uint32_t groups = v.width(o.x) / o.width;
-            const args::NormArgs args = {v.step,  v.slot(o.x), v.slot(o.y),       nullptr,
-                                         o.width, groups,      v.of_outputs(o.x), 0.0f};
-            return l.launch("vector", "hadamard", striding(blocks_for(uint64_t(groups) * v.rows_of(o.x), 1)),
-                            args);
-        });
-    if (const auto* o = std::get_if<Sparsify>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            const args::SparsifyArgs args = {v.step, v.slot(o.y), v.width(o.y), v.of_outputs(o.y),
-                                             o.deviations};
-            return l.launch("vector", "sparsify", striding(blocks_for(v.rows_of(o.y), 1)), args);
-        });
-    if (const auto* o = std::get_if<SelectRows>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            return launch_copy(l, v, "select_rows", v.slot(o.x), o.y);
-        });
-    if (const auto* o = std::get_if<AddPosition>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            const uint64_t elements = v.plan.weight(o.table).tensor.shape.elements();
-            const args::PositionArgs args = {
-                v.step,      v.places,     v.vector(o.table),
-                v.slot(o.y), v.width(o.y), uint32_t(elements / v.width(o.y) - 1)};
-            return l.launch("vector", "add_position",
-                            striding(blocks_for(uint64_t(args.width) * v.rows, kThreads)), args);
-        });
-    if (const auto* o = std::get_if<Each>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            const float* x = o.column ? v.vector(o.column) : o.x ? v.slot(o.x) : nullptr;
-            return launch_each(l, v, o.row, x, o.z ? v.slot(o.z) : nullptr, o.y, o.values);
-        });
-    return nullptr;
+    return gpu::first_of<Gpu>(
+        op, launch_embed, plain<args::CopyArgs, Input>, plain<args::CopyArgs, Lookup>, launch_norm_of,
+        launch_normed_sum, plain<args::NormArgs, Center>, plain<args::NormArgs, Hadamard>,
+        plain<args::SparsifyArgs, Sparsify>, plain<args::CopyArgs, SelectRows>,
+        plain<args::PositionArgs, AddPosition>, launch_each_of, plain<args::StreamArgs, StreamProduct>,
+        plain<args::StreamWeightsArgs, StreamWeights>, plain<args::StreamBlendArgs, StreamBlend>);
 }
 
 }  // namespace redline::hip

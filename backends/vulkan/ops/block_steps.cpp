@@ -9,22 +9,6 @@ namespace {
 
 constexpr uint32_t kMostBlockHeadDim = 1024;  // elements of a query in shared memory, and a few in registers
 
-Status record_mean(Recorder& recorder, const View& view, const BlockMean& op) {
-    const args::BlockMeanArgs push = {view.width(op.x), op.ratio};
-    return recorder.dispatch({"block_mean", 4, 1, {kThreads, uint32_t(view.kind)}},
-                             {view.slot(op.x), view.slot(op.y), view.caches[op.state].keys, view.step}, push,
-                             striding((uint64_t(push.width) * view.segments() + kThreads - 1) / kThreads));
-}
-
-Status record_pool(Recorder& recorder, const View& view, const BlockPool& op) {
-    const args::BlockPoolArgs push = {view.width(op.y), op.ratio, op.overlaps};
-    return recorder.dispatch({"block_pool", 6, 1, {kThreads, uint32_t(view.kind)}},
-                             {view.slot(op.x), view.slot(op.gate), view.vector(op.bias, view.step),
-                              view.slot(op.y), view.caches[op.state].keys, view.step},
-                             push,
-                             striding((uint64_t(push.width) * view.segments() + kThreads - 1) / kThreads));
-}
-
 Status record_scores(Recorder& recorder, const View& view, const BlockScores& op) {
     const CacheInfo& cache = view.plan.cache(op.cache);
     args::BlockArgs push = {};
@@ -49,12 +33,6 @@ Status record_scores(Recorder& recorder, const View& view, const BlockScores& op
              op.weights ? view.slot(op.weights) : view.step},
             push, striding(tiles * rows), per_row * rows);
     });
-}
-
-Status record_choice(Recorder& recorder, const View& view, const ChooseBlocks& op) {
-    const args::ChooseArgs push = {view.width(op.scores), view.width(op.y), op.ratio};
-    return recorder.dispatch({"choose_blocks", 3, 1, {kThreads, uint32_t(view.kind)}},
-                             {view.slot(op.scores), view.slot(op.y), view.step}, push, striding(view.rows));
 }
 
 Status record_attention(Recorder& recorder, const View& view, const Attention& op) {
@@ -175,14 +153,10 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan&, const Device& device) {
-    if (const auto* o = std::get_if<BlockMean>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_mean(r, v, o); });
-    if (const auto* o = std::get_if<BlockPool>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_pool(r, v, o); });
-    if (const auto* o = std::get_if<BlockScores>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_scores(r, v, o); });
-    if (const auto* o = std::get_if<ChooseBlocks>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_choice(r, v, o); });
+    if (auto kernel = gpu::first_of<Gpu>(op, plain<args::BlockMeanArgs, BlockMean>,
+                                         plain<args::BlockPoolArgs, BlockPool>,
+                                         plain<args::ChooseArgs, ChooseBlocks>, record_scores))
+        return kernel;
     const auto* o = attention_to(Keys::blocks, op);
     if (!o || o->shape.head_dim > kMostBlockHeadDim) return nullptr;
     if (BlockFewKernel::fits(*o)) return std::make_unique<BlockFewKernel>(*o, device);

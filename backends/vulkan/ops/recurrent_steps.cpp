@@ -13,23 +13,6 @@ constexpr uint32_t kScanLanes = 8;        // invocations that share rows of a st
 constexpr uint32_t kMostScanStates = 256;
 constexpr uint32_t kMostScanFloats = 80;  // of a state, that an invocation keeps in registers
 
-Status record_copy_parts(Recorder& recorder, const View& view, const CopyParts& op) {
-    const args::CopyPartsArgs push = {op.parts,   op.width,    view.width(op.x),
-                                      op.x_first, op.x_stride, view.width(op.y),
-                                      op.y_first, op.y_stride, rows_kind(view.plan, op.y)};
-    return recorder.dispatch({"copy_parts", 3, 1, {kThreads}}, {view.slot(op.x), view.slot(op.y), view.step},
-                             push, element_groups(uint64_t(op.parts) * op.width * view.rows_of(op.y)));
-}
-
-Status record_output_gate(Recorder& recorder, const View& view, const OutputGate& op) {
-    const GateLayout gates = op.layout(view.width(op.x), view.width(op.y));
-    const args::OutputGateArgs push = {
-        view.width(op.y),          op.head_dim, gates.stride, gates.first, gates.step, uint32_t(op.act),
-        rows_kind(view.plan, op.y)};
-    return recorder.dispatch({"output_gate", 3, 1, {kThreads}}, {view.slot(op.x), view.slot(op.y), view.step},
-                             push, element_groups(uint64_t(view.width(op.y)) * view.rows_of(op.y)));
-}
-
 Status record_convolve(Recorder& recorder, const View& view, const Convolve& op) {
     const uint32_t width = view.width(op.x);
     const args::ConvolveArgs push = {width, op.silu, bool(op.before), bool(op.behind), bool(op.bias)};
@@ -169,10 +152,9 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const Device& device) {
-    if (const auto* o = std::get_if<CopyParts>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_copy_parts(r, v, o); });
-    if (const auto* o = std::get_if<OutputGate>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_output_gate(r, v, o); });
+    if (auto kernel = gpu::first_of<Gpu>(op, plain<args::CopyPartsArgs, CopyParts>,
+                                         plain<args::OutputGateArgs, OutputGate>))
+        return kernel;
     if (const auto* o = std::get_if<Convolve>(&op)) {
         if (o->apart > 1 && o->bias) return nullptr;
         return simple([o = *o](Recorder& r, const View& v) {

@@ -4,6 +4,7 @@
 #include "args.h"
 #include "backends/gpu/key_splits.h"
 #include "backends/gpu/paths.h"
+#include "backends/gpu/plain_ops.h"
 #include "backends/gpu/slices.h"
 #include "backends/vulkan/runtime/executable.h"
 
@@ -45,6 +46,49 @@ private:
 template <typename Write>
 std::unique_ptr<Kernel> simple(Write write) {
     return std::make_unique<SimpleKernel<Write>>(std::move(write));
+}
+
+// For backends/gpu.
+struct Gpu {
+    using Encoder = Recorder;
+    using View = vulkan::View;
+    static std::unique_ptr<Kernel> simple(auto encode) { return vulkan::simple(std::move(encode)); }
+};
+
+template <class Args>
+struct Plain : gpu::PlainView<View> {
+    Recorder& recorder;
+
+    // Those that are absent are not read.
+    Binding slot(Slot s) const { return s ? view.slot(s) : view.step; }
+    Binding slot(Slot s, Slot absent) const { return view.slot(s ? s : absent); }
+    Binding vector(Weight w) const { return view.vector(w, view.step); }
+    Binding state(Cache c) const { return view.caches[c].keys; }
+    std::nullptr_t states() const { return nullptr; }
+    std::nullptr_t places() const { return nullptr; }
+    std::nullptr_t null() const { return nullptr; }
+
+    Status send(const gpu::PlainDispatch& d, const auto&... all) const {
+        const auto bound = []<typename T>(const T&) { return std::is_same<T, Binding>(); };
+        const auto number = []<typename T>(const T&) {
+            return std::disjunction<std::is_arithmetic<T>, std::is_same<T, gpu::Flag>>();
+        };
+        const auto bindings = std::apply(
+            [&](auto... each) {
+                return std::array{each..., view.step};
+            },
+            gpu::chosen_of(bound, all...));
+        const Args push =
+            std::apply([](auto... each) { return Args{each...}; }, gpu::chosen_of(number, all...));
+        std::vector<uint32_t> constants = {kThreads};
+        if (d.kind) constants.push_back(uint32_t(*d.kind));
+        return recorder.dispatch({d.kernel, uint32_t(bindings.size()), 1, constants}, bindings, push,
+                                 d.by_groups ? striding(d.work) : element_groups(d.work));
+    }
+};
+template <class Args, class O>
+Status plain(Recorder& recorder, const View& view, const O& op) {
+    return gpu::encode(Plain<Args>{{view}, recorder}, op);
 }
 
 // The op, into `y` in place of its own.

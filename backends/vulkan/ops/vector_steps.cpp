@@ -1,5 +1,5 @@
-// Embed, Input, Lookup, RmsNorm, NormedSum, Center, Sparsify, AddPosition, Each, SelectRows: work per row or
-// per element.
+// Embed, Input, Lookup, RmsNorm, NormedSum, Center, Sparsify, AddPosition, Each, SelectRows, streams: work
+// per row or per element.
 #include "backends/vulkan/runtime/executable.h"
 #include "steps.h"
 
@@ -16,14 +16,6 @@ Status record_embed(Recorder& recorder, const View& view, const Embed& op) {
                                  {part.buffer, view.slot(op.y), view.step}, push, striding(view.rows)));
     }
     return {};
-}
-
-args::ElementArgs element_args(const View& view, Slot y) {
-    return {view.width(y), rows_kind(view.plan, y)};
-}
-
-Groups element_groups(const View& view, Slot y) {
-    return striding((uint64_t(view.width(y)) * view.rows_of(y) + kThreads - 1) / kThreads);
 }
 
 Status record_normed_sum(Recorder& recorder, const View& view, const NormedSum& op) {
@@ -58,6 +50,10 @@ Status record_norm(Recorder& recorder, const View& view, const RmsNorm& op, Bind
                              push, striding(uint64_t(groups) * view.rows_of(op.x)));
 }
 
+static Status record_norm_of(Recorder& recorder, const View& view, const RmsNorm& op) {
+    return record_norm(recorder, view, op, view.slot(op.y));
+}
+
 // The bindings are those of what the row reads, of y and of the step.
 static Status record_each(Recorder& recorder, const View& view, const Each& op,
                           std::initializer_list<Binding> bindings) {
@@ -65,10 +61,10 @@ static Status record_each(Recorder& recorder, const View& view, const Each& op,
     static_assert(sizeof push.values == sizeof op.values);
     std::ranges::copy(op.values, push.values);
     return recorder.dispatch({std::string(op.name()), uint32_t(bindings.size()), 1, {kThreads}}, bindings,
-                             push, element_groups(view, op.y));
+                             push, element_groups(uint64_t(view.width(op.y)) * view.rows_of(op.y)));
 }
 
-static Status record_each(Recorder& recorder, const View& view, const Each& op) {
+static Status record_each_of(Recorder& recorder, const View& view, const Each& op) {
     switch (each_facts(op.row).operands) {
         case Operands::alone:
             return record_each(recorder, view, op, {view.slot(op.y), view.step});
@@ -84,7 +80,7 @@ static Status record_each(Recorder& recorder, const View& view, const Each& op) 
 }
 
 Status record_apply(Recorder& recorder, const View& view, const Applied& op) {
-    return record_each(recorder, view, each::apply(op.y, op.function));
+    return record_each_of(recorder, view, each::apply(op.y, op.function));
 }
 
 Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gate, Binding up, Slot y) {
@@ -92,59 +88,14 @@ Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gat
 }
 
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {
-    if (const auto* o = std::get_if<Embed>(&op)) {
+    if (const auto* o = std::get_if<Embed>(&op))
         if (!weight_layout(*plan.weight(o->table).tensor.format)) return nullptr;
-        return simple([o = *o](Recorder& r, const View& v) { return record_embed(r, v, o); });
-    }
-    if (const auto* o = std::get_if<Input>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            return r.dispatch({"copy_rows", 3, 1, {kThreads}}, {v.input, v.slot(o.y), v.step},
-                              element_args(v, o.y), element_groups(v, o.y));
-        });
-    if (const auto* o = std::get_if<Lookup>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            return r.dispatch({"copy_rows", 3, 1, {kThreads}}, {v.lookups, v.slot(o.y), v.step},
-                              element_args(v, o.y), element_groups(v, o.y));
-        });
-    if (const auto* o = std::get_if<RmsNorm>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_norm(r, v, o, v.slot(o.y)); });
-    if (const auto* o = std::get_if<NormedSum>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_normed_sum(r, v, o); });
-    if (const auto* o = std::get_if<Center>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            const uint32_t groups = v.width(o.x) / o.width;
-            const args::NormArgs push = {o.width, groups, rows_kind(v.plan, o.x), 0, 0.0f, 0};
-            return r.dispatch({"center", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step}, push,
-                              striding(uint64_t(groups) * v.rows_of(o.x)));
-        });
-    if (const auto* o = std::get_if<Hadamard>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            const uint32_t groups = v.width(o.x) / o.width;
-            const args::NormArgs push = {o.width, groups, rows_kind(v.plan, o.x), 0, 0.0f, 0};
-            return r.dispatch({"hadamard", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step}, push,
-                              striding(uint64_t(groups) * v.rows_of(o.x)));
-        });
-    if (const auto* o = std::get_if<Sparsify>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            const args::SparsifyArgs push = {v.width(o.y), rows_kind(v.plan, o.y), o.deviations};
-            return r.dispatch({"sparsify", 2, 1, {kThreads}}, {v.slot(o.y), v.step}, push,
-                              striding(v.rows_of(o.y)));
-        });
-    if (const auto* o = std::get_if<SelectRows>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            return r.dispatch({"select_rows", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step},
-                              element_args(v, o.y), element_groups(v, o.y));
-        });
-    if (const auto* o = std::get_if<AddPosition>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            const uint64_t elements = v.plan.weight(o.table).tensor.shape.elements();
-            const args::PositionArgs push = {v.width(o.y), uint32_t(elements / v.width(o.y) - 1)};
-            return r.dispatch({"add_position", 3, 1, {kThreads, uint32_t(v.kind)}},
-                              {v.vector(o.table, v.step), v.slot(o.y), v.step}, push, element_groups(v, o.y));
-        });
-    if (const auto* o = std::get_if<Each>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_each(r, v, o); });
-    return nullptr;
+    return gpu::first_of<Gpu>(
+        op, record_embed, plain<args::ElementArgs, Input>, plain<args::ElementArgs, Lookup>, record_norm_of,
+        record_normed_sum, plain<args::NormArgs, Center>, plain<args::NormArgs, Hadamard>,
+        plain<args::SparsifyArgs, Sparsify>, plain<args::ElementArgs, SelectRows>,
+        plain<args::PositionArgs, AddPosition>, record_each_of, plain<args::StreamArgs, StreamProduct>,
+        plain<args::StreamWeightsArgs, StreamWeights>, plain<args::StreamBlendArgs, StreamBlend>);
 }
 
 }  // namespace redline::vulkan

@@ -88,7 +88,6 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const Device& device);
 

@@ -99,10 +99,15 @@ public:
         scratch_in_use_ = true;
     }
     template <typename Args>
-    Status dispatch(const PipelineSpec& spec, std::initializer_list<Binding> bindings, const Args& args,
+    Status dispatch(const PipelineSpec& spec, std::span<const Binding> bindings, const Args& args,
                     Groups groups, double flops = 0.0) {
         static_assert(sizeof(Args) <= kPushBytes);
         return add(spec, bindings, &args, sizeof(Args), groups, flops);
+    }
+    template <typename Args>
+    Status dispatch(const PipelineSpec& spec, std::initializer_list<Binding> bindings, const Args& args,
+                    Groups groups, double flops = 0.0) {
+        return dispatch(spec, std::span<const Binding>(bindings), args, groups, flops);
     }
     // Work that may go into one dispatch: what takes more is cut where it is recorded.
     double flops_per_slice() const { return device_.pace().rates.flops * dispatch_seconds_; }
