@@ -18,36 +18,21 @@ constexpr uint32_t kManySplits = 16;
 constexpr uint64_t kManyLeastKeys = 256;
 constexpr uint32_t kManyWaves = 4;
 
-class RopeKernel : public HipKernel {
-public:
-    explicit RopeKernel(const Rope& op) : op_(op) {}
-    Status launch(Launcher& launcher, const View& view) const override {
-        const RopeSpec& rope = view.plan.ropes[op_.rope];
-        const uint32_t pairs = uint32_t(rope.inverse_frequency.size());
-        if (pairs == 0) return {};
-        const args::RopeArgs args = {
-            view.step, view.ropes[op_.rope], view.slot(op_.x), op_.heads, op_.head_dim,
-            pairs,     rope.half_split,      op_.first};
-        return launcher.launch("vector", "rope",
-                               striding(blocks_for(uint64_t(view.rows) * op_.heads * pairs, kThreads)), args);
-    }
+Status launch_rope(Launcher& launcher, const View& view, const Rope& op) {
+    const RopeSpec& rope = view.plan.ropes[op.rope];
+    const uint32_t pairs = uint32_t(rope.inverse_frequency.size());
+    if (pairs == 0) return {};
+    const args::RopeArgs args = {view.step, view.ropes[op.rope], view.slot(op.x), op.heads, op.head_dim,
+                                 pairs,     rope.half_split,     op.first};
+    return launcher.launch("vector", "rope",
+                           striding(blocks_for(uint64_t(view.rows) * op.heads * pairs, kThreads)), args);
+}
 
-private:
-    Rope op_;
-};
-
-class KvStoreKernel : public HipKernel {
-public:
-    explicit KvStoreKernel(const KvStore& op) : op_(op) {}
-    Status launch(Launcher& launcher, const View& view) const override {
-        const args::StoreArgs args = {view.step, view.slot(op_.k), view.slot(op_.v), view.cache(op_.cache)};
-        return launcher.launch(cache_module(view, op_.cache), cache_kernel("kv_store", view, op_.cache),
-                               {view.rows * op_.shape.kv_heads, 1, 1, kThreads}, args);
-    }
-
-private:
-    KvStore op_;
-};
+Status launch_kv_store(Launcher& launcher, const View& view, const KvStore& op) {
+    const args::StoreArgs args = {view.step, view.slot(op.k), view.slot(op.v), view.cache(op.cache)};
+    return launcher.launch(cache_module(view, op.cache), cache_kernel("kv_store", view, op.cache),
+                           {view.rows * op.shape.kv_heads, 1, 1, kThreads}, args);
+}
 
 args::Turn turn_args(const View& view, const RopeStore& op) {
     const RopeSpec& rope = view.plan.ropes[op.rope];
@@ -60,26 +45,18 @@ args::Turn turn_args(const View& view, const RopeStore& op) {
             op.k_norm.eps};
 }
 
-class RopeStoreKernel : public HipKernel {
-public:
-    explicit RopeStoreKernel(const RopeStore& op) : op_(op) {}
-    Status launch(Launcher& launcher, const View& view) const override {
-        args::RopeStoreArgs args = {};
-        args.step = view.step;
-        args.q = view.slot(op_.q);
-        args.k = view.slot(op_.k);
-        args.v = view.slot(op_.v);
-        args.turn = turn_args(view, op_);
-        args.cache = view.cache(op_.cache);
-        args.heads = op_.shape.heads;
-        const uint64_t heads = uint64_t(view.rows) * (op_.shape.heads + 2 * op_.shape.kv_heads);
-        return launcher.launch(cache_module(view, op_.cache), cache_kernel("rope_store", view, op_.cache),
-                               striding(row_blocks(heads, 1, launcher.device())), args);
-    }
-
-private:
-    RopeStore op_;
-};
+Status launch_rope_store(Launcher& launcher, const View& view, const RopeStore& op) {
+    const args::RopeStoreArgs args = {.step = view.step,
+                                      .q = view.slot(op.q),
+                                      .k = view.slot(op.k),
+                                      .v = view.slot(op.v),
+                                      .turn = turn_args(view, op),
+                                      .cache = view.cache(op.cache),
+                                      .heads = op.shape.heads};
+    const uint64_t heads = uint64_t(view.rows) * (op.shape.heads + 2 * op.shape.kv_heads);
+    return launcher.launch(cache_module(view, op.cache), cache_kernel("rope_store", view, op.cache),
+                           striding(row_blocks(heads, 1, launcher.device())), args);
+}
 
 class AttentionKernel : public HipKernel {
 public:
@@ -293,10 +270,7 @@ private:
 class AttendKernel : public HipKernel {
 public:
     AttendKernel(const Attend& op, const Plan& plan, const Device& device)
-        : op_(op),
-          store_(op.store),
-          attention_(op.attention, plan, device),
-          fused_(device.report().copies_ahead() ? 0 : 1) {}
+        : op_(op), attention_(op.attention, plan, device), fused_(device.report().copies_ahead() ? 0 : 1) {}
 
     Choices choices(RowClass rows) const override {
         Choices all = attention_.choices(rows);
@@ -318,13 +292,12 @@ public:
 
     Status launch(Launcher& launcher, const View& view) const override {
         if (view.rows == 1) return attention_.launch(launcher, view, &op_.store);
-        RL_TRY(store_.launch(launcher, view));
+        RL_TRY(launch_rope_store(launcher, view, op_.store));
         return attention_.launch(launcher, view);
     }
 
 private:
     Attend op_;
-    RopeStoreKernel store_;
     AttentionKernel attention_;
     // Not where launches overlap, where kernels are built without it: the launch saved is shorter there than
     // rope in each block (on an H100 Llama-3.1-8B generates 437 to 439 tok/s so instead of 440, Qwen3-30B-A3B
@@ -349,12 +322,9 @@ std::string cache_kernel(std::string_view stem, const View& view, Cache cache) {
 }
 
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device) {
-    if (const auto* o = std::get_if<Rope>(&op)) return std::make_unique<RopeKernel>(*o);
-    if (const auto* o = std::get_if<KvStore>(&op)) return std::make_unique<KvStoreKernel>(*o);
-    if (const auto* o = std::get_if<RopeStore>(&op)) {
-        if (o->shape.head_dim > args::kMostHeadDim) return nullptr;
-        return std::make_unique<RopeStoreKernel>(*o);
-    }
+    if (const auto* o = std::get_if<RopeStore>(&op); o && o->shape.head_dim > args::kMostHeadDim)
+        return nullptr;
+    if (auto kernel = gpu::first_of<Gpu>(op, launch_rope, launch_kv_store, launch_rope_store)) return kernel;
     if (const auto* o = attention_to(Keys::all, op))
         return has_kernel(*o, plan) ? std::make_unique<AttentionKernel>(*o, plan, device) : nullptr;
     if (const auto* o = std::get_if<Attend>(&op);

@@ -154,14 +154,11 @@ bool too_long(const Plan& plan, Cache cache) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device& device) {
-    if (auto kernel =
-            gpu::first_of<Gpu>(op, plain<args::BlockMeanArgs, BlockMean>,
-                               plain<args::BlockPoolArgs, BlockPool>, plain<args::ChooseArgs, ChooseBlocks>))
+    if (const auto* o = std::get_if<BlockScores>(&op); o && too_long(plan, o->cache)) return nullptr;
+    if (auto kernel = gpu::first_of<Gpu>(op, plain<args::BlockMeanArgs, BlockMean>,
+                                         plain<args::BlockPoolArgs, BlockPool>,
+                                         plain<args::ChooseArgs, ChooseBlocks>, launch_scores))
         return kernel;
-    if (const auto* o = std::get_if<BlockScores>(&op)) {
-        if (too_long(plan, o->cache)) return nullptr;
-        return simple([o = *o](Launcher& l, const View& v) { return launch_scores(l, v, o); });
-    }
     const auto* o = attention_to(Keys::blocks, op);
     if (!o || o->shape.head_dim > kMostHeadDim || too_long(plan, o->cache)) return nullptr;
     if (BlockFewKernel::fits(*o)) return std::make_unique<BlockFewKernel>(*o, device);

@@ -342,12 +342,8 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const Device& device) {
-    if (const auto* o = std::get_if<HeadLinear>(&op)) {
-        if (!has_layout(plan, o->w)) return nullptr;
-        return simple([o = *o](Launcher& l, const View& v) { return launch_heads(l, v, o); });
-    }
-    if (const auto* o = std::get_if<LatentStore>(&op))
-        return simple([o = *o](Launcher& l, const View& v) { return launch_store(l, v, o); });
+    if (const auto* o = std::get_if<HeadLinear>(&op); o && !has_layout(plan, o->w)) return nullptr;
+    if (auto kernel = gpu::first_of<Gpu>(op, launch_heads, launch_store)) return kernel;
     if (const auto* o = attention_to(Keys::latents, op)) {
         auto kernel = std::make_unique<LatentAttentionKernel>(*o, plan, device);
         if (kernel->fits(plan)) return kernel;

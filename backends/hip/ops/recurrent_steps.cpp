@@ -155,13 +155,10 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const Device& device) {
+    if (const auto* o = std::get_if<Convolve>(&op); o && o->apart > 1 && o->bias) return nullptr;
     if (auto kernel = gpu::first_of<Gpu>(op, plain<args::CopyPartsArgs, CopyParts>,
-                                         plain<args::OutputGateArgs, OutputGate>))
+                                         plain<args::OutputGateArgs, OutputGate>, launch_convolve))
         return kernel;
-    if (const auto* o = std::get_if<Convolve>(&op)) {
-        if (o->apart > 1 && o->bias) return nullptr;
-        return simple([o = *o](Launcher& l, const View& v) { return launch_convolve(l, v, o); });
-    }
     if (const auto* o = std::get_if<StateScan>(&op)) {
         if (o->shape.state_dim > kMostScanStates) return nullptr;
         return std::make_unique<StateScanKernel>(*o);

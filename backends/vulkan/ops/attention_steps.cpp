@@ -21,44 +21,29 @@ constexpr uint32_t kMostMatrixThreads = 256;  // with 512 RDNA 3's integrated ch
 constexpr uint32_t kMostPartDim = 128;
 static_assert(RL_TILE_ROWS == kTileRows);
 
-class RopeKernel : public VulkanKernel {
-public:
-    explicit RopeKernel(const Rope& op) : op_(op) {}
-    Status record(Recorder& recorder, const View& view) const override {
-        const RopeSpec& rope = view.plan.ropes[op_.rope];
-        const uint32_t pairs = uint32_t(rope.inverse_frequency.size());
-        const args::RopeArgs push = {
-            op_.heads, op_.head_dim, pairs, rope.half_split, view.rope_offsets[op_.rope], op_.first};
-        if (pairs == 0) return {};
-        return recorder.dispatch(
-            {"rope", 3, 1, {kThreads}}, {view.slot(op_.x), view.step, view.step}, push,
-            striding((uint64_t(view.rows) * op_.heads * pairs + kThreads - 1) / kThreads));
-    }
+Status record_rope(Recorder& recorder, const View& view, const Rope& op) {
+    const RopeSpec& rope = view.plan.ropes[op.rope];
+    const uint32_t pairs = uint32_t(rope.inverse_frequency.size());
+    if (pairs == 0) return {};
+    const args::RopeArgs push = {op.heads, op.head_dim, pairs, rope.half_split, view.rope_offsets[op.rope],
+                                 op.first};
+    return recorder.dispatch({"rope", 3, 1, {kThreads}}, {view.slot(op.x), view.step, view.step}, push,
+                             element_groups(uint64_t(view.rows) * op.heads * pairs));
+}
 
-private:
-    Rope op_;
-};
-
-class KvStoreKernel : public VulkanKernel {
-public:
-    explicit KvStoreKernel(const KvStore& op) : op_(op) {}
-    Status record(Recorder& recorder, const View& view) const override {
-        args::StoreArgs push = {op_.shape.kv_heads, op_.shape.head_dim, 0, 0, 0};
-        set_rows(push, view.plan.cache(op_.cache));
-        const VulkanCaches::Buffers& cache = view.caches[op_.cache];
-        return recorder.dispatch({cache_shader("kv_store", view, op_.cache),
-                                  5,
-                                  1,
-                                  {kThreads, uint32_t(view.kind)},
-                                  0,
-                                  cache_constants(view, op_.cache)},
-                                 {view.slot(op_.k), view.slot(op_.v), view.step, cache.keys, cache.values},
-                                 push, striding(uint64_t(view.rows) * op_.shape.kv_heads));
-    }
-
-private:
-    KvStore op_;
-};
+Status record_kv_store(Recorder& recorder, const View& view, const KvStore& op) {
+    args::StoreArgs push = {op.shape.kv_heads, op.shape.head_dim, 0, 0, 0};
+    set_rows(push, view.plan.cache(op.cache));
+    const VulkanCaches::Buffers& cache = view.caches[op.cache];
+    return recorder.dispatch({cache_shader("kv_store", view, op.cache),
+                              5,
+                              1,
+                              {kThreads, uint32_t(view.kind)},
+                              0,
+                              cache_constants(view, op.cache)},
+                             {view.slot(op.k), view.slot(op.v), view.step, cache.keys, cache.values}, push,
+                             striding(uint64_t(view.rows) * op.shape.kv_heads));
+}
 
 // RL_TURN_*, as the kernels that turn heads take them for a constant.
 uint32_t turning(const RopeStore& op, const Plan& plan) {
@@ -74,36 +59,28 @@ void set_turning(Args& push, const RopeStore& op, const View& view) {
     push.k_eps = op.k_norm.eps;
 }
 
-class RopeStoreKernel : public VulkanKernel {
-public:
-    explicit RopeStoreKernel(const RopeStore& op) : op_(op) {}
-    Status record(Recorder& recorder, const View& view) const override {
-        const HeadShape& s = op_.shape;
-        args::RopeStoreArgs push = {};
-        push.heads = s.heads;
-        push.kv_heads = s.kv_heads;
-        set_rows(push, view.plan.cache(op_.cache));
-        set_turning(push, op_, view);
-        const VulkanCaches::Buffers& cache = view.caches[op_.cache];
-        const uint32_t subgroup = recorder.device().subgroup(), lanes = std::max(kTurnLanes, subgroup);
-        const uint32_t threads = std::max(kThreads, lanes);
-        return recorder.dispatch(
-            {cache_shader("rope_store", view, op_.cache),
-             9,
-             1,
-             {threads, s.head_dim, turning(op_, view.plan), lanes, subgroup, uint32_t(view.kind)},
-             0,
-             cache_constants(view, op_.cache)},
-            {view.slot(op_.q), view.slot(op_.k), view.slot(op_.v), view.step, cache.keys, cache.values,
-             view.step, view.vector(op_.q_norm.gain, view.step), view.vector(op_.k_norm.gain, view.step)},
-            push,
-            striding((uint64_t(view.rows) * (s.heads + s.kv_heads) + threads / lanes - 1) /
-                     (threads / lanes)));
-    }
-
-private:
-    RopeStore op_;
-};
+Status record_rope_store(Recorder& recorder, const View& view, const RopeStore& op) {
+    const HeadShape& s = op.shape;
+    args::RopeStoreArgs push = {};
+    push.heads = s.heads;
+    push.kv_heads = s.kv_heads;
+    set_rows(push, view.plan.cache(op.cache));
+    set_turning(push, op, view);
+    const VulkanCaches::Buffers& cache = view.caches[op.cache];
+    const uint32_t subgroup = recorder.device().subgroup(), lanes = std::max(kTurnLanes, subgroup);
+    const uint32_t threads = std::max(kThreads, lanes);
+    return recorder.dispatch(
+        {cache_shader("rope_store", view, op.cache),
+         9,
+         1,
+         {threads, s.head_dim, turning(op, view.plan), lanes, subgroup, uint32_t(view.kind)},
+         0,
+         cache_constants(view, op.cache)},
+        {view.slot(op.q), view.slot(op.k), view.slot(op.v), view.step, cache.keys, cache.values, view.step,
+         view.vector(op.q_norm.gain, view.step), view.vector(op.k_norm.gain, view.step)},
+        push,
+        striding((uint64_t(view.rows) * (s.heads + s.kv_heads) + threads / lanes - 1) / (threads / lanes)));
+}
 
 class AttentionKernel : public VulkanKernel {
 public:
@@ -417,7 +394,7 @@ private:
 class AttendKernel : public VulkanKernel {
 public:
     AttendKernel(const Attend& op, const Plan& plan, const Device& device)
-        : op_(op), store_(op.store), attention_(op.attention, plan, device) {}
+        : op_(op), attention_(op.attention, plan, device) {}
 
     Choices choices(RowClass rows) const override {
         Choices all = attention_.choices(rows);
@@ -445,14 +422,13 @@ public:
                 record_norm(recorder, view, {v, {{}, op_.v_eps}, op_.store.shape.head_dim, v}, view.slot(v)));
             recorder.barrier();
         }
-        RL_TRY(store_.record(recorder, view));
+        RL_TRY(record_rope_store(recorder, view, op_.store));
         recorder.begin_step(true);
         return attention_.record(recorder, view);
     }
 
 private:
     Attend op_;
-    RopeStoreKernel store_;
     AttentionKernel attention_;
 };
 
@@ -482,12 +458,8 @@ uint64_t few_shared(uint32_t head_dim, uint32_t queries, uint64_t threads) {
 }
 
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device) {
-    if (const auto* o = std::get_if<Rope>(&op)) return std::make_unique<RopeKernel>(*o);
-    if (const auto* o = std::get_if<KvStore>(&op)) return std::make_unique<KvStoreKernel>(*o);
-    if (const auto* o = std::get_if<RopeStore>(&op)) {
-        if (o->shape.head_dim > kMostHeadDim) return nullptr;
-        return std::make_unique<RopeStoreKernel>(*o);
-    }
+    if (const auto* o = std::get_if<RopeStore>(&op); o && o->shape.head_dim > kMostHeadDim) return nullptr;
+    if (auto kernel = gpu::first_of<Gpu>(op, record_rope, record_kv_store, record_rope_store)) return kernel;
     if (const auto* o = attention_to(Keys::all, op)) {
         if (o->shape.head_dim > kMostHeadDim) return nullptr;
         return std::make_unique<AttentionKernel>(*o, plan, device);

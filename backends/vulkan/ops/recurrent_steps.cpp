@@ -13,7 +13,18 @@ constexpr uint32_t kScanLanes = 8;        // invocations that share rows of a st
 constexpr uint32_t kMostScanStates = 256;
 constexpr uint32_t kMostScanFloats = 80;  // of a state, that an invocation keeps in registers
 
+Status record_convolve_apart(Recorder& recorder, const View& view, const Convolve& op) {
+    const uint32_t width = view.width(op.x);
+    const args::ConvolveApartArgs push = {width, op.apart, op.silu, bool(op.before), bool(op.behind)};
+    const auto factor = [&](Slot s) { return s ? view.slot(s) : view.step; };
+    return recorder.dispatch({"convolve_apart", 7, 1, {kThreads, op.taps}},
+                             {view.slot(op.x), view.slot(op.y), view.vector(op.w, view.step),
+                              view.caches[op.state].keys, factor(op.before), factor(op.behind), view.step},
+                             push, striding((width + kThreads - 1) / kThreads * view.segments()));
+}
+
 Status record_convolve(Recorder& recorder, const View& view, const Convolve& op) {
+    if (op.apart > 1) return record_convolve_apart(recorder, view, op);
     const uint32_t width = view.width(op.x);
     const args::ConvolveArgs push = {width, op.silu, bool(op.before), bool(op.behind), bool(op.bias)};
     const auto factor = [&](Slot s) { return s ? view.slot(s) : view.step; };
@@ -24,16 +35,6 @@ Status record_convolve(Recorder& recorder, const View& view, const Convolve& op)
         {view.slot(op.x), view.slot(op.y), view.vector(op.w, view.step), view.caches[op.state].keys,
          factor(op.before), factor(op.behind), view.vector(op.bias, view.step), view.step},
         push, striding(stretches * pieces * view.segments()));
-}
-
-Status record_convolve_apart(Recorder& recorder, const View& view, const Convolve& op) {
-    const uint32_t width = view.width(op.x);
-    const args::ConvolveApartArgs push = {width, op.apart, op.silu, bool(op.before), bool(op.behind)};
-    const auto factor = [&](Slot s) { return s ? view.slot(s) : view.step; };
-    return recorder.dispatch({"convolve_apart", 7, 1, {kThreads, op.taps}},
-                             {view.slot(op.x), view.slot(op.y), view.vector(op.w, view.step),
-                              view.caches[op.state].keys, factor(op.before), factor(op.behind), view.step},
-                             push, striding((width + kThreads - 1) / kThreads * view.segments()));
 }
 
 // Threads of a work-group: half as many have half of a state's block, so that work-groups are more.
@@ -152,15 +153,10 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const Device& device) {
+    if (const auto* o = std::get_if<Convolve>(&op); o && o->apart > 1 && o->bias) return nullptr;
     if (auto kernel = gpu::first_of<Gpu>(op, plain<args::CopyPartsArgs, CopyParts>,
-                                         plain<args::OutputGateArgs, OutputGate>))
+                                         plain<args::OutputGateArgs, OutputGate>, record_convolve))
         return kernel;
-    if (const auto* o = std::get_if<Convolve>(&op)) {
-        if (o->apart > 1 && o->bias) return nullptr;
-        return simple([o = *o](Recorder& r, const View& v) {
-            return o.apart == 1 ? record_convolve(r, v, o) : record_convolve_apart(r, v, o);
-        });
-    }
     if (const auto* o = std::get_if<StateScan>(&op)) {
         if (o->shape.state_dim > kMostScanStates) return nullptr;
         return std::make_unique<StateScanKernel>(*o, device);
