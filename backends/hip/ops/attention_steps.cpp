@@ -1,4 +1,5 @@
 // Rope, KvStore, RopeStore, and attention to all keys.
+#include "backends/gpu/attend.h"
 #include "backends/shared/cache_rows.h"
 #include "steps.h"
 
@@ -267,42 +268,20 @@ private:
 };
 
 // Attention does rope and store of one row by itself; of more, a launch before it does.
-class AttendKernel : public HipKernel {
+class AttendKernel : public gpu::AttendKernel<HipKernel, AttentionKernel, View> {
 public:
+    // Not where launches overlap, where kernels are built without it: the launch saved is shorter there than
+    // rope in each block (on an H100 Llama-3.1-8B generates 437 to 439 tok/s so instead of 440, Qwen3-30B-A3B
+    // 300 instead of 313).
     AttendKernel(const Attend& op, const Plan& plan, const Device& device)
-        : op_(op), attention_(op.attention, plan, device), fused_(device.report().copies_ahead() ? 0 : 1) {}
-
-    Choices choices(RowClass rows) const override {
-        Choices all = attention_.choices(rows);
-        if (rows == RowClass::one && fused_ != 0) all.push_back(choice("fused", 1, {0}));
-        return all;
-    }
-    void take(RowClass rows, const Variant& variant) override {
-        Kernel::take(rows, variant);
-        attention_.take(rows, variant);
-    }
-    bool wanted() const override { return chosen(RowClass::one, "fused", fused_) != 0; }
-
-    Precision precision(uint64_t rows) const override { return attention_.precision(rows); }
-    uint64_t scratch(const Plan& plan) const override { return attention_.scratch(plan); }
-    bool leaves_int8() const override { return attention_.leaves_int8(); }
-    bool leaves_few() const override { return attention_.leaves_few(); }
-    uint32_t parts_left(const View& view) const override { return attention_.parts_left(view); }
-    bool mixes() const override { return attention_.mixes(); }
+        : gpu::AttendKernel<HipKernel, AttentionKernel, View>(op, plan, device,
+                                                              !device.report().copies_ahead()) {}
 
     Status launch(Launcher& launcher, const View& view) const override {
         if (view.rows == 1) return attention_.launch(launcher, view, &op_.store);
         RL_TRY(launch_rope_store(launcher, view, op_.store));
         return attention_.launch(launcher, view);
     }
-
-private:
-    Attend op_;
-    AttentionKernel attention_;
-    // Not where launches overlap, where kernels are built without it: the launch saved is shorter there than
-    // rope in each block (on an H100 Llama-3.1-8B generates 437 to 439 tok/s so instead of 440, Qwen3-30B-A3B
-    // 300 instead of 313).
-    uint32_t fused_;
 };
 
 // Kernels number the bytes of a head's keys with words.

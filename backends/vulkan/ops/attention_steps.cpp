@@ -1,4 +1,5 @@
 // Rope, KvStore, RopeStore, and attention to all keys.
+#include "backends/gpu/attend.h"
 #include "steps.h"
 
 #include <algorithm>
@@ -391,28 +392,10 @@ private:
 };
 
 // Attention does rope and store of one row by itself; of more, a dispatch before it does.
-class AttendKernel : public VulkanKernel {
+class AttendKernel : public gpu::AttendKernel<VulkanKernel, AttentionKernel, View> {
 public:
     AttendKernel(const Attend& op, const Plan& plan, const Device& device)
-        : op_(op), attention_(op.attention, plan, device) {}
-
-    Choices choices(RowClass rows) const override {
-        Choices all = attention_.choices(rows);
-        if (rows == RowClass::one) all.push_back(choice("fused", 1, {0}));
-        return all;
-    }
-    void take(RowClass rows, const Variant& variant) override {
-        Kernel::take(rows, variant);
-        attention_.take(rows, variant);
-    }
-    bool wanted() const override { return chosen(RowClass::one, "fused", 1) != 0; }
-
-    Precision precision(uint64_t rows) const override { return attention_.precision(rows); }
-    uint64_t scratch(const Plan& plan) const override { return attention_.scratch(plan); }
-    bool leaves_int8() const override { return attention_.leaves_int8(); }
-    bool leaves_few() const override { return attention_.leaves_few(); }
-    uint32_t parts_left(const View& view) const override { return attention_.parts_left(view); }
-    bool mixes() const override { return attention_.mixes(); }
+        : gpu::AttendKernel<VulkanKernel, AttentionKernel, View>(op, plan, device, true) {}
 
     Status record(Recorder& recorder, const View& view) const override {
         if (view.rows == 1) return attention_.record(recorder, view, &op_);
@@ -426,10 +409,6 @@ public:
         recorder.begin_step(true);
         return attention_.record(recorder, view);
     }
-
-private:
-    Attend op_;
-    AttentionKernel attention_;
 };
 
 }  // namespace
