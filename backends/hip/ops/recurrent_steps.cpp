@@ -11,10 +11,6 @@ namespace {
 constexpr uint32_t kMostDeltaKeys = 256;
 constexpr uint32_t kMostScanStates = 256;
 
-float* states_of(const View& view, Cache state) {
-    return reinterpret_cast<float*>(view.caches[state].keys);
-}
-
 static_assert(args::kGateSigmoid == uint32_t(GateOf::sigmoid) &&
               args::kGateSoftplus == uint32_t(GateOf::softplus));
 
@@ -26,7 +22,7 @@ Status launch_convolve(Launcher& launcher, const View& view, const Convolve& op)
                                      view.slot(op.x),
                                      view.slot(op.y),
                                      view.vector(op.w),
-                                     states_of(view, op.state),
+                                     view.state(op.state),
                                      factor(op.before),
                                      factor(op.behind),
                                      view.vector(op.bias),
@@ -68,7 +64,7 @@ public:
         args.a = view.vector(op_.a);
         args.dt = view.vector(op_.dt);
         args.y = view.slot(op_.y);
-        args.state = states_of(view, op_.state);
+        args.state = view.state(op_.state);
         args.heads = s.heads;
         args.key_heads = s.key_heads;
         args.key_dim = s.key_dim;
@@ -124,7 +120,7 @@ public:
         args.step_bias = view.vector(op_.step_bias);
         args.through = view.vector(op_.through);
         args.y = view.slot(op_.y);
-        args.state = states_of(view, op_.state);
+        args.state = view.state(op_.state);
         args.heads = s.heads;
         args.groups = s.groups;
         args.head_dim = s.head_dim;

@@ -82,7 +82,7 @@ struct Plain : gpu::PlainView<View> {
 
     float* slot(Slot s, Slot = {}) const { return s ? view.slot(s) : nullptr; }
     const float* vector(Weight w) const { return view.vector(w); }
-    float* state(Cache c) const { return reinterpret_cast<float*>(view.caches[c].keys); }
+    float* state(Cache c) const { return view.state(c); }
     const args::SegmentState* states() const { return view.states; }
     const args::Place* places() const { return view.places; }
     const float* null() const { return nullptr; }

@@ -1,42 +1,33 @@
-// The caches of a plan in device memory, each a buffer of keys and one of values, as
-// backends/shared/cache_rows.h lays them out. See kernels/cache.h.
+// The caches of a plan in device memory. See kernels/cache.h.
 #pragma once
 
+#include "backends/gpu/caches.h"
 #include "backends/hip/kernels/args.h"
 #include "memory.h"
 
-#include "plan/backend.h"
-
 namespace redline::hip {
 
-class HipCaches : public CacheStore {
-public:
-    static Result<std::unique_ptr<CacheStore>> create(Device& device, Memory& memory,
-                                                      std::span<const CacheInfo> caches);
+// For gpu::Caches.
+struct Caching {
+    using Device = hip::Device;
+    using Memory = hip::Memory;
+    using Buffer = hip::Buffer;
+    using Sides = gpu::CacheSides<Buffer>;
 
-    uint64_t bytes() const override { return cache_bytes(infos_); }
-    Status read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) override;
-    Status write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) override;
-
-    // As a sequence without pages sees it.
-    args::Cache operator[](Cache cache) const;
-    // Zeros, by which blocks of attention count which of them are done; they leave zeros behind.
-    static constexpr uint32_t kCounters = 4096;
-    uint32_t* counters() const { return reinterpret_cast<uint32_t*>(counters_.data()); }
-
-private:
-    HipCaches(Device& device, std::span<const CacheInfo> caches)
-        : device_(device), infos_(caches.begin(), caches.end()) {}
-
-    struct Buffers {
-        Buffer keys;
-        Buffer values;
-    };
-    Device& device_;
-    std::vector<CacheInfo> infos_;
-    std::vector<Buffers> buffers_;
-    Buffer staging_;  // pinned
-    Buffer counters_;
+    static constexpr uint32_t kCounters = 4096, kLeaveCounters = 0;
+    static constexpr Use kCache = Use::cache, kScratch = Use::scratch, kStaging = Use::pinned;
+    static constexpr uint64_t kLeastStaging = kCounters * 4;
+    static Status enter(Device& device) { return device.use(); }
+    static Status check(const Device&, const CacheInfo&) { return {}; }
+    static Status clear(Device& device, const Buffer& counters, const Buffer& staging);
+    static uint32_t* counters(const Buffer& words) { return reinterpret_cast<uint32_t*>(words.data()); }
+    static std::byte* host(const Buffer& staging) { return staging.data(); }
+    static Status copy(Device& device, const Sides& sides, std::span<const CacheRun> runs,
+                       const Buffer& staging, bool in);
 };
+using HipCaches = gpu::Caches<Caching>;
+
+// As a sequence without pages sees it.
+args::Cache cache_args(const HipCaches& caches, Cache cache);
 
 }  // namespace redline::hip

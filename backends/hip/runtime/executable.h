@@ -36,13 +36,14 @@ struct View : gpu::StepView<HipWeights, HipCaches> {
 
     uint32_t of_outputs(Slot s) const { return plan.slot(s).of_outputs; }
     args::Cache cache(Cache cache) const {
-        args::Cache seen = caches[cache];
+        args::Cache seen = cache_args(caches, cache);
         seen.places = places;
         seen.pages = pages ? pages + plan.cache(cache).first_page : nullptr;
         return seen;
     }
     float* slot(Slot s) const { return reinterpret_cast<float*>(arena + plan.slot(s).offset); }
     int32_t* ids(Slot s) const { return reinterpret_cast<int32_t*>(arena + plan.slot(s).offset); }
+    float* state(Cache cache) const { return reinterpret_cast<float*>(caches[cache].keys.data()); }
     float* scratch_at(uint64_t offset) const { return reinterpret_cast<float*>(scratch + offset); }
     // A vector, or null where the op has none.
     const float* vector(Weight w) const {

@@ -35,7 +35,7 @@ Status record_rope(Recorder& recorder, const View& view, const Rope& op) {
 Status record_kv_store(Recorder& recorder, const View& view, const KvStore& op) {
     args::StoreArgs push = {op.shape.kv_heads, op.shape.head_dim, 0, 0, 0};
     set_rows(push, view.plan.cache(op.cache));
-    const VulkanCaches::Buffers& cache = view.caches[op.cache];
+    const auto& cache = view.caches[op.cache];
     return recorder.dispatch({cache_shader("kv_store", view, op.cache),
                               5,
                               1,
@@ -67,7 +67,7 @@ Status record_rope_store(Recorder& recorder, const View& view, const RopeStore& 
     push.kv_heads = s.kv_heads;
     set_rows(push, view.plan.cache(op.cache));
     set_turning(push, op, view);
-    const VulkanCaches::Buffers& cache = view.caches[op.cache];
+    const auto& cache = view.caches[op.cache];
     const uint32_t subgroup = recorder.device().subgroup(), lanes = std::max(kTurnLanes, subgroup);
     const uint32_t threads = std::max(kThreads, lanes);
     return recorder.dispatch(
@@ -322,7 +322,7 @@ private:
                        Binding partials, double per_row, const Attend* attend) const {
         const bool several = view.kind == StepKind::several;
         const uint32_t n = queries(view.rows, several), kind = step_kind(view);
-        const VulkanCaches::Buffers& cache = view.caches[op_.cache];
+        const auto& cache = view.caches[op_.cache];
         const Groups groups = {splits, gpu::query_groups(rows, group(), n, several), op_.shape.kv_heads};
         const Binding q = view.slot(op_.q), y = view.slot(op_.y), sinks = view.vector(op_.sinks, view.step);
         const args::AttentionArgs push = attention_args(view, first, splits, attend);
@@ -368,7 +368,7 @@ private:
     Status record_matrices(Recorder& recorder, const View& view, const MatrixCut& cut,
                            const args::AttentionArgs& push, Binding partials, const Groups& groups,
                            double flops) const {
-        const VulkanCaches::Buffers& cache = view.caches[op_.cache];
+        const auto& cache = view.caches[op_.cache];
         const MatrixShape& shape = cut.shape;
         return recorder.dispatch({cache_shader("attention_coop", view, op_.cache),
                                   8,
@@ -414,7 +414,8 @@ public:
 }  // namespace
 
 std::string cache_shader(std::string_view stem, const View& view, Cache cache) {
-    return fmt::format("{}.{}", stem, VulkanCaches::snippet(view.plan.cache(cache).types));
+    const CacheTypes types = view.plan.cache(cache).types;
+    return fmt::format("{}.{}", stem, is_plain_cache(types) ? cache_type_name(types.keys) : "mixed");
 }
 
 std::vector<uint32_t> cache_constants(const View& view, Cache cache) {
