@@ -1,7 +1,7 @@
 // Rope, KvStore, RopeStore, and attention to all keys.
+#include "attention_kernel.h"
 #include "backends/gpu/attend.h"
 #include "backends/shared/cache_rows.h"
-#include "steps.h"
 
 namespace redline::hip {
 
@@ -10,9 +10,6 @@ namespace {
 constexpr uint32_t kMostQueries = 8;
 // As kernels/attention_few.h has them.
 constexpr uint32_t kFewSplits = 64;
-constexpr uint64_t kFewLeastKeys = 64;
-constexpr uint32_t kFewThreads = 256;
-constexpr uint32_t kBlocksPerUnit = 2;  // that fit into a multiprocessor at a time
 // As kernels/attention_many.h has them.
 constexpr uint32_t kManyQueries = 64;
 constexpr uint32_t kManySplits = 16;
@@ -59,13 +56,11 @@ Status launch_rope_store(Launcher& launcher, const View& view, const RopeStore& 
                            striding(row_blocks(heads, 1, launcher.device())), args);
 }
 
-class AttentionKernel : public HipKernel {
+class AttentionKernel : public SplitKernel {
 public:
     AttentionKernel(const Attention& op, const Plan& plan, const Device& device)
-        : op_(op),
+        : SplitKernel(op, op.shape.head_dim, device),
           wave_(device.report().wave()),
-          units_(std::max(4u, device.report().multiprocessors)),
-          per_launch_(flops_per_launch(device.report())),
           gain_(device.report().target.starts_with("gfx10") ? 2.0 : 8.0),
           types_(plan.cache(op.cache).types) {}
 
@@ -110,20 +105,9 @@ public:
         const bool mixed = view.tiles && by_matrices(view.rows);
         const uint32_t all = mixed ? StepLayout::most_lone(view.plan, view.rows) : view.rows;
         const Shape shape = mixed ? lone(view.plan, view.rows) : this->shape(view.plan, all, several);
-        args::AttentionArgs args = {};
-        args.step = view.step;
-        args.q = view.slot(op_.q);
-        args.y = view.slot(op_.y);
-        args.sinks = view.vector(op_.sinks);
-        args.partials = view.scratch_at(0);
-        args.counters = view.caches.counters();
-        args.cache = view.cache(op_.cache);
-        args.rows = all;
-        args.heads = s.heads;
+        args::AttentionArgs args = attention_args(view, all, shape.splits);
         args.window = op_.window;
         args.chunks = op_.chunks;
-        args.splits = shape.splits;
-        args.scale = op_.scale;
         args.softcap = op_.softcap;
         args.hand = view.left;
         args.left = view.few_left;
@@ -156,7 +140,6 @@ private:
         uint32_t rows;  // of a launch
     };
 
-    uint32_t group() const { return op_.shape.heads / op_.shape.kv_heads; }
     bool whole_eights() const { return op_.shape.head_dim % 8 == 0; }
     bool by_matrices(uint64_t rows) const {
         const bool exact = types_.keys == CacheType::f32 || types_.values == CacheType::f32;
@@ -207,18 +190,14 @@ private:
         s.kernel = many             ? fmt::format("attention_many_{}", many_dims())
                    : whole_eights() ? fmt::format("attention_few_{}_{}", few_queries(together), few_dims())
                                     : fmt::format("attention_any_{}_{}", few_queries(together), few_dims());
-        s.threads = many ? kManyWaves * wave_ : kFewThreads;
+        s.threads = many ? kManyWaves * wave_ : kAttentionThreads;
         s.queries = many ? kManyQueries : few_queries(together);
         // Rows are cut so that no launch takes long, and between blocks.
         s.rows = slice_of(per_launch_, row_cost(plan, many), s.queries, kMostHighTiles);
-        // Enough blocks to fill the device, but no more than the cache has keys for, and none where there are
-        // too few counters for them. Those without keys end at once.
         const uint64_t all =
             uint64_t(op_.shape.kv_heads) * blocks(std::min(rows, s.rows), s.queries, several);
-        const uint64_t most = all > HipCaches::kCounters ? 1 : many ? kManySplits : kFewSplits;
-        const uint32_t per_unit = chosen(row_class_of(rows), "per_unit", kBlocksPerUnit);
-        s.splits = gpu::key_splits(plan.cache(op_.cache).sequence_rows, many ? kManyLeastKeys : kFewLeastKeys,
-                                   all, units_ * per_unit, most, true);
+        s.splits = splits_for(plan.cache(op_.cache).sequence_rows, many ? kManyLeastKeys : kLeastKeys, all,
+                              rows, counted(all, many ? kManySplits : kFewSplits));
         return s;
     }
 
@@ -255,14 +234,7 @@ private:
         });
     }
 
-    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        return gpu::split_bytes(rows, op_.shape.heads, splits, op_.shape.head_dim);
-    }
-
-    Attention op_;
     uint32_t wave_;
-    uint32_t units_;  // multiprocessors
-    double per_launch_;
     double gain_;       // of matrix units
     CacheTypes types_;  // in f32 it is not for matrix units: it is wanted for its precision
 };

@@ -1,6 +1,6 @@
 // BlockMean, BlockPool, BlockScores, ChooseBlocks, and attention to blocks.
+#include "attention_kernel.h"
 #include "backends/hip/kernels/block_args.h"
-#include "steps.h"
 
 #include <algorithm>
 
@@ -61,89 +61,34 @@ Status launch_attention(Launcher& launcher, const View& view, const Attention& o
                        4.0 * keys * op.shape.heads * op.shape.head_dim);
 }
 
-// As kernels/attention_few.h has them.
-constexpr uint32_t kBlockFewThreads = 256;
-constexpr uint32_t kBlockFewSplits = 64;
-constexpr uint64_t kBlockFewLeastKeys = 64;
-constexpr uint32_t kBlockGroupsPerUnit = 2;  // that fit into a multiprocessor at a time
-
 // Of heads of whole eights: those of a row that share a kv head read the keys of its blocks together.
-class BlockFewKernel : public HipKernel {
+class BlockFewKernel : public RowKernel<BlockFewKernel> {
 public:
-    BlockFewKernel(const Attention& op, const Device& device)
-        : op_(op),
-          units_(std::max(4u, device.report().multiprocessors)),
-          per_launch_(flops_per_launch(device.report())) {}
+    static constexpr uint32_t kMostSplits = 64;  // as kernels/attention_few.h has it
+
+    BlockFewKernel(const Attention& op, const Device& device) : RowKernel(op, op.shape.head_dim, device) {}
 
     static bool fits(const Attention& op) { return op.shape.head_dim % 8 == 0; }
 
-    Choices choices(RowClass) const override { return {choice("per_unit", kBlockGroupsPerUnit, {1, 4, 8})}; }
-
-    uint64_t scratch(const Plan& plan) const override {
-        return gpu::most_of_steps(plan, [&](uint32_t rows) {
-            return gpu::split_bytes(rows, op_.shape.heads, splits(plan, rows), op_.shape.head_dim);
-        });
-    }
+    Choices choices(RowClass) const override { return {choice("per_unit", kBlocksPerUnit, {1, 4, 8})}; }
 
     Status launch(Launcher& launcher, const View& view) const override {
         args::BlockFewArgs args = {};
+        args.heads = attention_args(view, view.rows, splits(view.plan, view.rows));
         args.chosen = view.slot(op_.keys.chosen);
         args.most = view.width(op_.keys.chosen);
         args.ratio = op_.keys.ratio;
-        args::AttentionArgs& heads = args.heads;
-        heads.step = view.step;
-        heads.q = view.slot(op_.q);
-        heads.y = view.slot(op_.y);
-        heads.partials = view.scratch_at(0);
-        heads.counters = view.caches.counters();
-        heads.cache = view.cache(op_.cache);
-        heads.rows = view.rows;
-        heads.heads = op_.shape.heads;
-        heads.splits = splits(view.plan, view.rows);
-        heads.scale = op_.scale;
-        heads.row_groups = groups_of_row();
-        return in_slices(view.rows, rows_of_launch(view.plan), [&](uint32_t first, uint32_t rows) {
-            heads.first_row = first;
-            heads.groups = rows * heads.row_groups;
-            return launcher.launch(
-                cache_module(view, op_.cache),
-                cache_kernel(fmt::format("block_few_{}_{}", queries(), dims()), view, op_.cache),
-                {heads.splits, heads.groups, op_.shape.kv_heads, kBlockFewThreads}, args,
-                row_cost(view.plan) * rows);
-        });
+        return launch_rows(launcher, view, fmt::format("block_few_{}_{}", queries(view.rows), kernel_dims()),
+                           args, args.heads);
     }
+
+    uint32_t queries(uint32_t) const { return kernel_dims() <= 128 ? 8 : kernel_dims() == 256 ? 4 : 2; }
 
 private:
     // The head sizes that kernels are built for are upper bounds.
-    uint32_t dims() const {
-        const uint32_t own = op_.shape.head_dim;
-        return own <= 64 ? 64 : own <= 128 ? 128 : own <= 256 ? 256 : kMostHeadDim;
+    uint32_t kernel_dims() const {
+        return dims_ <= 64 ? 64 : dims_ <= 128 ? 128 : dims_ <= 256 ? 256 : kMostHeadDim;
     }
-    uint32_t queries() const { return dims() <= 128 ? 8 : dims() == 256 ? 4 : 2; }
-    uint32_t groups_of_row() const {
-        return gpu::query_groups(1, op_.shape.heads / op_.shape.kv_heads, queries(), false);
-    }
-    double row_cost(const Plan& plan) const {
-        return 4.0 * op_.shape.heads * op_.shape.head_dim * double(gpu::most_keys(op_, plan));
-    }
-    // Rows are cut so that no launch takes long or is too high.
-    uint32_t rows_of_launch(const Plan& plan) const {
-        return slice_of(per_launch_, row_cost(plan), 1, double(kMostHigh) / groups_of_row());
-    }
-    // Enough blocks to fill the device, but no more than there are keys for, and none where there are too few
-    // counters for them. Those without keys end at once.
-    uint32_t splits(const Plan& plan, uint32_t rows) const {
-        rows = plan.divided_rows(rows);
-        const uint64_t all =
-            uint64_t(std::min(rows, rows_of_launch(plan))) * groups_of_row() * op_.shape.kv_heads;
-        const uint32_t per_unit = chosen(row_class_of(rows), "per_unit", kBlockGroupsPerUnit);
-        return gpu::key_splits(gpu::most_keys(op_, plan), kBlockFewLeastKeys, all, units_ * per_unit,
-                               all > HipCaches::kCounters ? 1 : kBlockFewSplits, true);
-    }
-
-    Attention op_;
-    uint32_t units_;  // multiprocessors
-    double per_launch_;
 };
 
 // Kernels number the bytes of a head with words.

@@ -1,6 +1,6 @@
 // HeadLinear, LatentStore, and attention to latents and entries.
+#include "attention_kernel.h"
 #include "backends/hip/kernels/block_args.h"
-#include "steps.h"
 
 #include <algorithm>
 
@@ -11,16 +11,12 @@ namespace {
 constexpr uint32_t kTile = 64;       // of head_tile, both ways
 constexpr uint32_t kHeadTokens = 4;  // of head_4
 constexpr uint32_t kHeadLanes = 4;   // that share a row, on all devices
-// As kernels/latent.h, latent_merge.h and entries.h have them.
-constexpr uint32_t kLatentThreads = 256;
-constexpr uint32_t kEntrySplits = 32;
-constexpr uint64_t kLatentLeastKeys = 64;
+// The same numbers as in kernels/latent.h and latent_merge.h.
+constexpr uint32_t kLatentThreads = kAttentionThreads;
 constexpr uint32_t kMostLatentQueries = 16;
 constexpr uint32_t kMostRank = 512, kMostWidth = 576;
 constexpr uint32_t kManyLatentQueries = 32;  // on matrix units
-constexpr uint32_t kLatentGroupsPerUnit =
-    2;  // that fit into a multiprocessor at a time, unless more were faster
-constexpr uint32_t kQueryBytes = 40 << 10;  // of shared memory, for queries
+constexpr uint32_t kQueryBytes = 40 << 10;   // of shared memory, for queries
 
 Status launch_heads(Launcher& launcher, const View& view, const HeadLinear& op) {
     const Shape& shape = view.plan.weight(op.w).tensor.shape;
@@ -104,32 +100,25 @@ struct LatentFit {
     // Blocks per multiprocessor, and queries of a block, of which 0 is what queries() says of `rows`; those
     // of one row are known.
     Choices choices(RowClass rows) const {
-        const Choice per_unit = choice("per_unit", kLatentGroupsPerUnit, {1, 4, 8});
+        const Choice per_unit = choice("per_unit", kBlocksPerUnit, {1, 4, 8});
         if (!whole_eights()) return {per_unit};
         std::vector<uint32_t> others;
         for (uint32_t n = least_queries(); n <= kMostLatentQueries && shared_bytes(n) <= kQueryBytes; n *= 2)
             if (rows != RowClass::one || n != queries(1)) others.push_back(n);
         return {per_unit, choice("queries", 0, std::move(others))};
     }
-    // Where groups of queries are of one row each.
-    uint32_t row_blocks(uint32_t queries) const { return (heads + queries - 1) / queries; }
     // Of kernels/latent.h.
     static uint32_t tile_keys(uint32_t queries) { return 512 / queries; }
     std::string kernel(std::string_view stem, uint32_t queries) const {
         return fmt::format("{}{}_{}_{}", stem, whole_eights() ? "" : "_any", queries, kernel_rank());
     }
-    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        return gpu::split_bytes(rows, heads, splits, rank);
-    }
 };
 
-class LatentAttentionKernel : public HipKernel {
+class LatentAttentionKernel : public SplitKernel {
 public:
     LatentAttentionKernel(const Attention& op, const Plan& plan, const Device& device)
-        : op_(op),
-          fit_{op.shape.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank},
-          units_(std::max(4u, device.report().multiprocessors)),
-          per_launch_(flops_per_launch(device.report())),
+        : SplitKernel(op, plan.cache(op.cache).rank, device),
+          fit_{op.shape.heads, plan.cache(op.cache).head_dim, dims_},
           type_(plan.cache(op.cache).types.keys),
           by_matrix_(type_ != CacheType::f32 && fit_.whole_tiles() &&
                      !device.report().target.starts_with("gfx10")),
@@ -141,7 +130,7 @@ public:
     Choices choices(RowClass rows) const override {
         if (!by_matrix_) return fit_.choices(rows);
         const uint32_t usual = rows == RowClass::many ? most_queries_ : few_queries_;
-        return {choice("per_unit", kLatentGroupsPerUnit, {1, 4}, true),
+        return {choice("per_unit", kBlocksPerUnit, {1, 4}, true),
                 choice("queries", usual, {16, most_queries_})};
     }
 
@@ -151,7 +140,7 @@ public:
 
     uint64_t scratch(const Plan& plan) const override {
         return gpu::most_of_kinds(plan, [&](uint32_t rows, bool several) {
-            return fit_.partial_bytes(rows, shape(plan, rows, several).splits);
+            return partial_bytes(rows, shape(plan, rows, several).splits);
         });
     }
 
@@ -160,17 +149,8 @@ public:
         const Shape s = shape(view.plan, view.rows, several);
         args::LatentArgs args = {};
         args.latents = view.cache(op_.cache);
-        args::AttentionArgs& heads = args.heads;
-        heads.step = view.step;
-        heads.q = view.slot(op_.q);
-        heads.y = view.slot(op_.y);
-        heads.partials = view.scratch_at(0);
-        heads.cache = args.latents;
+        args::AttentionArgs& heads = args.heads = attention_args(view, view.rows, s.splits);
         heads.cache.head_dim = fit_.rank;
-        heads.rows = view.rows;
-        heads.heads = op_.shape.heads;
-        heads.splits = s.splits;
-        heads.scale = op_.scale;
         heads.row_groups = several ? blocks(1, s.queries, several) : 0;
         RL_TRY(in_slices(view.rows, s.rows, [&](uint32_t first, uint32_t rows) {
             heads.first_row = first;
@@ -236,16 +216,12 @@ private:
         const double highest = double(kMostHigh) / blocks(s.queries, s.queries, several);
         s.rows = slice_of(per_launch_, row_cost(plan), s.queries, std::min(highest, kMostHighTiles));
         const uint64_t all = blocks(std::min(rows, s.rows), s.queries, several);
-        s.splits = gpu::key_splits(plan.cache(op_.cache).sequence_rows, kLatentLeastKeys, all,
-                                   uint64_t(units_) * chosen(size, "per_unit", kLatentGroupsPerUnit),
-                                   args::kLatentMostSplits, true);
+        s.splits =
+            splits_for(plan.cache(op_.cache).sequence_rows, kLeastKeys, all, rows, args::kLatentMostSplits);
         return s;
     }
 
-    Attention op_;
     LatentFit fit_;
-    uint32_t units_;  // multiprocessors
-    double per_launch_;
     CacheType type_;
     bool by_matrix_;  // on matrix units
     // On matrix units: RDNA 3 has registers for 16 queries of a block, NVIDIA's cards have room for two such
@@ -254,14 +230,13 @@ private:
     uint32_t few_queries_;  // unless there are many rows
 };
 
-// Groups of queries are of one row each: rows see different entries.
-class EntryAttentionKernel : public HipKernel {
+// Rows see different entries.
+class EntryAttentionKernel : public RowKernel<EntryAttentionKernel> {
 public:
+    static constexpr uint32_t kMostSplits = 32;  // as kernels/entries.h has it
+
     EntryAttentionKernel(const Attention& op, const Plan& plan, const Device& device)
-        : op_(op),
-          fit_{op.shape.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).head_dim},
-          units_(std::max(4u, device.report().multiprocessors)),
-          per_launch_(flops_per_launch(device.report())) {}
+        : RowKernel(op, plan.cache(op.cache).head_dim, device), fit_{op.shape.heads, dims_, dims_} {}
 
     // A row of the entries is told by a bit.
     bool fits(const Plan& plan) const {
@@ -272,71 +247,28 @@ public:
     }
     Choices choices(RowClass rows) const override { return fit_.choices(rows); }
 
-    uint64_t scratch(const Plan& plan) const override {
-        return gpu::most_of_steps(
-            plan, [&](uint32_t rows) { return fit_.partial_bytes(rows, splits(plan, rows)); });
-    }
-
     Status launch(Launcher& launcher, const View& view) const override {
         args::EntryArgs args = {};
         args.latent.latents = view.cache(op_.cache);
+        args.latent.heads = attention_args(view, view.rows, splits(view.plan, view.rows));
         args.window = uint32_t(view.plan.cache(op_.cache).window);
         if (op_.keys.entries) args.entries = view.cache(op_.keys.entries);
         if (op_.keys.entries) args.ratio = view.plan.cache(op_.keys.entries).ratio;
         if (op_.keys.chosen) args.chosen = view.slot(op_.keys.chosen);
         if (op_.keys.chosen) args.most = view.width(op_.keys.chosen);
-        args::AttentionArgs& heads = args.latent.heads;
-        heads.step = view.step;
-        heads.q = view.slot(op_.q);
-        heads.y = view.slot(op_.y);
-        heads.sinks = view.vector(op_.sinks);
-        heads.partials = view.scratch_at(0);
-        heads.counters = view.caches.counters();
-        heads.cache = args.latent.latents;
-        heads.rows = view.rows;
-        heads.heads = op_.shape.heads;
-        heads.splits = splits(view.plan, view.rows);
-        heads.scale = op_.scale;
-        const uint32_t queries = this->queries(view.rows);
-        heads.row_groups = fit_.row_blocks(queries);
-        return in_slices(view.rows, rows_of_launch(view.plan, queries), [&](uint32_t first, uint32_t rows) {
-            heads.first_row = first;
-            heads.groups = rows * heads.row_groups;
-            return launcher.launch(
-                cache_module(view, op_.cache),
-                cache_kernel(fit_.kernel("entry_attention", queries), view, op_.cache),
-                {heads.splits, heads.groups, 1, kLatentThreads, fit_.shared_bytes(queries)}, args,
-                row_cost(view.plan) * rows);
-        });
+        const uint32_t n = queries(view.rows);
+        return launch_rows(launcher, view, fit_.kernel("entry_attention", n), args, args.latent.heads,
+                           fit_.shared_bytes(n));
     }
 
-private:
     // Of a block.
     uint32_t queries(uint32_t rows) const {
         const uint32_t wanted = chosen(row_class_of(rows), "queries", 0);
         return wanted > 0 ? wanted : fit_.queries(1);
     }
-    double row_cost(const Plan& plan) const {
-        return 4.0 * op_.shape.heads * fit_.width * double(gpu::most_keys(op_, plan));
-    }
-    // Rows are cut so that no launch takes long or is too high.
-    uint32_t rows_of_launch(const Plan& plan, uint32_t queries) const {
-        return slice_of(per_launch_, row_cost(plan), 1, double(kMostHigh) / fit_.row_blocks(queries));
-    }
-    uint32_t splits(const Plan& plan, uint32_t rows) const {
-        rows = plan.divided_rows(rows);
-        const uint32_t n = queries(rows);
-        const uint64_t all = uint64_t(std::min(rows, rows_of_launch(plan, n))) * fit_.row_blocks(n);
-        // The last block brings splits together: by counters, which there are so many of.
-        const uint32_t per_unit = chosen(row_class_of(rows), "per_unit", kLatentGroupsPerUnit);
-        return gpu::key_splits(gpu::most_keys(op_, plan), kLatentLeastKeys, all, uint64_t(units_) * per_unit,
-                               all > HipCaches::kCounters ? 1 : kEntrySplits, true);
-    }
 
-    Attention op_;
+private:
     LatentFit fit_;
-    uint32_t units_;  // multiprocessors
-    double per_launch_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Rope, KvStore, RopeStore, and attention to all keys.
+#include "attention_kernel.h"
 #include "backends/gpu/attend.h"
-#include "steps.h"
 
 #include <algorithm>
 #include <numeric>
@@ -36,14 +36,9 @@ Status record_kv_store(Recorder& recorder, const View& view, const KvStore& op) 
     args::StoreArgs push = {op.shape.kv_heads, op.shape.head_dim, 0, 0, 0};
     set_rows(push, view.plan.cache(op.cache));
     const auto& cache = view.caches[op.cache];
-    return recorder.dispatch({cache_shader("kv_store", view, op.cache),
-                              5,
-                              1,
-                              {kThreads, uint32_t(view.kind)},
-                              0,
-                              cache_constants(view, op.cache)},
-                             {view.slot(op.k), view.slot(op.v), view.step, cache.keys, cache.values}, push,
-                             striding(uint64_t(view.rows) * op.shape.kv_heads));
+    return record_cached(recorder, view, op.cache, "kv_store", {kThreads, uint32_t(view.kind)},
+                         {view.slot(op.k), view.slot(op.v), view.step, cache.keys, cache.values}, push,
+                         striding(uint64_t(view.rows) * op.shape.kv_heads));
 }
 
 // RL_TURN_*, as the kernels that turn heads take them for a constant.
@@ -70,27 +65,22 @@ Status record_rope_store(Recorder& recorder, const View& view, const RopeStore& 
     const auto& cache = view.caches[op.cache];
     const uint32_t subgroup = recorder.device().subgroup(), lanes = std::max(kTurnLanes, subgroup);
     const uint32_t threads = std::max(kThreads, lanes);
-    return recorder.dispatch(
-        {cache_shader("rope_store", view, op.cache),
-         9,
-         1,
-         {threads, s.head_dim, turning(op, view.plan), lanes, subgroup, uint32_t(view.kind)},
-         0,
-         cache_constants(view, op.cache)},
+    return record_cached(
+        recorder, view, op.cache, "rope_store",
+        {threads, s.head_dim, turning(op, view.plan), lanes, subgroup, uint32_t(view.kind)},
         {view.slot(op.q), view.slot(op.k), view.slot(op.v), view.step, cache.keys, cache.values, view.step,
          view.vector(op.q_norm.gain, view.step), view.vector(op.k_norm.gain, view.step)},
         push,
         striding((uint64_t(view.rows) * (s.heads + s.kv_heads) + threads / lanes - 1) / (threads / lanes)));
 }
 
-class AttentionKernel : public VulkanKernel {
+class AttentionKernel : public SplitKernel {
 public:
     AttentionKernel(const Attention& op, const Plan& plan, const Device& device)
-        : op_(op),
+        : SplitKernel(op, op.shape.head_dim, device),
           matrices_(matrices_fit(op.shape, plan.cache(op.cache).types, device, kMatrixQueries)),
           wide_(matrices_fit(op.shape, plan.cache(op.cache).types, device, kWideQueries)),
           types_(plan.cache(op.cache).types),
-          wanted_(attention_groups(device)),
           few_threads_(std::min(own_threads(device), kFewThreads)),
           most_threads_(std::min(own_threads(device), 512u)),
           subgroup_(device.subgroup()),
@@ -104,8 +94,7 @@ public:
 
     Choices choices(RowClass rows) const override {
         const uint64_t least = rows_in(rows);
-        const uint32_t wanted = uint32_t(wanted_);
-        Choices all = {groups_choice(wanted)};
+        Choices all = {groups_choice(wanted_)};
         if (by_matrices(least)) {
             if (wide_) all.push_back(choice("queries", 0, {matrices_->queries, wide_->queries}));
             return all;
@@ -212,8 +201,6 @@ private:
         return splits == 1 ? Status() : combine(recorder, view, splits, partials);
     }
 
-    uint32_t group() const { return op_.shape.heads / op_.shape.kv_heads; }
-
     // How attention_coop is cut: `parts` subgroups share as many queries as a matrix has rows.
     struct MatrixCut {
         MatrixShape shape;
@@ -288,29 +275,18 @@ private:
         const uint64_t units =
             uint64_t(op_.shape.kv_heads) * gpu::query_groups(rows, group(), queries(rows, several), several);
         return attention_splits(plan.cache(op_.cache).sequence_rows, units,
-                                chosen(row_class_of(rows), "groups", uint32_t(wanted_)));
+                                chosen(row_class_of(rows), "groups", wanted_));
     }
-
-    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        return gpu::split_bytes(rows, op_.shape.heads, splits, op_.shape.head_dim);
-    }
-
-    uint32_t whole_fours() const { return (op_.shape.head_dim + 3) / 4 * 4; }
 
     args::AttentionArgs attention_args(const View& view, uint32_t first, uint32_t splits,
                                        const Attend* attend) const {
-        args::AttentionArgs push = {};
-        push.heads = op_.shape.heads;
-        push.kv_heads = op_.shape.kv_heads;
-        set_rows(push, view.plan.cache(op_.cache));
+        auto push = SplitKernel::attention_args<args::AttentionArgs>(view, op_.shape.kv_heads,
+                                                                     rows_first(view), splits);
         push.window = op_.window;
         push.chunks = op_.chunks ? 1 : 0;
-        push.splits = splits;
         push.first_row = first;
         push.has_sinks = op_.sinks ? 1 : 0;
-        push.scale = op_.scale;
         push.softcap = op_.softcap;
-        push.first_stat = rows_first(view) * op_.shape.heads * splits * whole_fours();
         push.hand_units = view.left_units();
         push.hand_normed = view.left_norm ? 1 : 0;
         if (attend) set_turning(push, attend->store, view);
@@ -334,14 +310,10 @@ private:
                            tokens = leaves == 2 ? fragment_tokens(*fragments_, view.rows) : 0,
                            owners = leaves == 2 ? fragments_->owners : 0;
             const uint32_t turn = store ? turning(*store, view.plan) : 0;
-            return recorder.dispatch(
-                {cache_shader("attention_few", view, op_.cache),
-                 14,
-                 1,
-                 {few_threads(several ? 1 : view.rows), op_.shape.head_dim, n, leaves, turn, subgroup_, kind,
-                  group(), tokens, owners},
-                 0,
-                 cache_constants(view, op_.cache)},
+            return record_cached(
+                recorder, view, op_.cache, "attention_few",
+                {few_threads(several ? 1 : view.rows), op_.shape.head_dim, n, leaves, turn, subgroup_, kind,
+                 group(), tokens, owners},
                 {q, y, view.step, cache.keys, cache.values, sinks, partials, view.caches.counters(),
                  leaves == 2   ? view.few_left
                  : leaves == 1 ? view.left
@@ -354,13 +326,9 @@ private:
         }
         if (by_matrices(view.rows) && !several)
             return record_matrices(recorder, view, cut(view.rows), push, partials, groups, per_row * rows);
-        return recorder.dispatch(
-            {cache_shader("attention", view, op_.cache),
-             8,
-             1,
-             {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u, kind, group()},
-             0,
-             cache_constants(view, op_.cache)},
+        return record_cached(
+            recorder, view, op_.cache, "attention",
+            {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u, kind, group()},
             {q, y, view.step, cache.keys, cache.values, sinks, partials, view.caches.counters()}, push,
             groups, per_row * rows);
     }
@@ -370,22 +338,16 @@ private:
                            double flops) const {
         const auto& cache = view.caches[op_.cache];
         const MatrixShape& shape = cut.shape;
-        return recorder.dispatch({cache_shader("attention_coop", view, op_.cache),
-                                  8,
-                                  1,
-                                  {cut.threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n, shape.k,
-                                   cut.subgroup, uint32_t(view.kind), cut.parts},
-                                  0,
-                                  cache_constants(view, op_.cache)},
-                                 {view.slot(op_.q), view.slot(op_.y), view.step, cache.keys, cache.values,
-                                  view.vector(op_.sinks, view.step), partials, view.caches.counters()},
-                                 push, groups, flops);
+        return record_cached(recorder, view, op_.cache, "attention_coop",
+                             {cut.threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n, shape.k,
+                              cut.subgroup, uint32_t(view.kind), cut.parts},
+                             {view.slot(op_.q), view.slot(op_.y), view.step, cache.keys, cache.values,
+                              view.vector(op_.sinks, view.step), partials, view.caches.counters()},
+                             push, groups, flops);
     }
 
-    Attention op_;
     std::optional<MatrixCut> matrices_, wide_;
     CacheTypes types_;
-    uint64_t wanted_;  // work-groups, if there is enough to do
     uint32_t few_threads_, most_threads_, subgroup_;
     const Fragments* fragments_;
     uint64_t shared_;

@@ -1,5 +1,5 @@
 // BlockMean, BlockPool, BlockScores, ChooseBlocks, and attention to blocks.
-#include "steps.h"
+#include "attention_kernel.h"
 
 #include <algorithm>
 
@@ -51,24 +51,19 @@ Status record_attention(Recorder& recorder, const View& view, const Attention& o
     return in_slices(recorder, view.rows, per_row, 1, [&](uint32_t first, uint32_t rows) {
         push.first_row = first;
         push.end_row = first + rows;
-        return recorder.dispatch({cache_shader("block_attention", view, op.cache),
-                                  6,
-                                  1,
-                                  {kThreads, op.shape.head_dim, uint32_t(view.kind)},
-                                  0,
-                                  cache_constants(view, op.cache)},
-                                 {view.slot(op.q), view.slot(op.keys.chosen), view.slot(op.y), view.step,
-                                  planes.keys, planes.values},
-                                 push, striding(uint64_t(rows) * op.shape.heads), per_row * rows);
+        return record_cached(recorder, view, op.cache, "block_attention",
+                             {kThreads, op.shape.head_dim, uint32_t(view.kind)},
+                             {view.slot(op.q), view.slot(op.keys.chosen), view.slot(op.y), view.step,
+                              planes.keys, planes.values},
+                             push, striding(uint64_t(rows) * op.shape.heads), per_row * rows);
     });
 }
 
 // Heads of a row that share a kv head read the keys of its blocks together.
-class BlockFewKernel : public VulkanKernel {
+class BlockFewKernel : public RowKernel<BlockFewKernel> {
 public:
     BlockFewKernel(const Attention& op, const Device& device)
-        : op_(op),
-          wanted_(attention_groups(device)),
+        : RowKernel(op, op.shape.head_dim, device),
           threads_(std::min(own_threads(device), kFewThreads)),
           room_(std::min<uint64_t>(device.report().limits.maxComputeSharedMemorySize, 32768)) {}
 
@@ -78,49 +73,33 @@ public:
 
     Choices choices(RowClass) const override {
         const uint32_t most = queries(kMostFewQueries);
-        return {groups_choice(uint32_t(wanted_)), choice("queries", most, gpu::halves_of(most / 2))};
-    }
-
-    uint64_t scratch(const Plan& plan) const override {
-        return gpu::most_of_steps(plan,
-                                  [&](uint32_t rows) { return partial_bytes(rows, splits(plan, rows)); });
+        return {groups_choice(wanted_), choice("queries", most, gpu::halves_of(most / 2))};
     }
 
     Status record(Recorder& recorder, const View& view) const override {
         const auto& planes = view.caches[op_.cache];
-        const uint32_t n = queries_of(view.rows);
-        args::BlockFewArgs push = {};
-        push.heads = op_.shape.heads;
-        push.kv_heads = op_.shape.kv_heads;
-        set_rows(push, view.plan.cache(op_.cache));
-        push.splits = splits(view.plan, view.rows);
-        push.scale = op_.scale;
-        push.first_stat = view.rows * op_.shape.heads * push.splits * op_.shape.head_dim;
+        auto push = attention_args<args::BlockFewArgs>(view, op_.shape.kv_heads, view.rows,
+                                                       splits(view.plan, view.rows));
         push.ratio = op_.keys.ratio;
         push.most = view.width(op_.keys.chosen);
         const Binding partials = claim_partials(recorder, view, partial_bytes(view.rows, push.splits));
-        // Rows are cut so that no dispatch alone fills a submission or is higher than the device takes.
-        const double per_row =
-            4.0 * double(gpu::most_keys(op_, view.plan)) * op_.shape.heads * op_.shape.head_dim;
-        const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
-        const auto record_rows = [&](uint32_t first, uint32_t rows) {
+        const auto record_rows = [&](uint32_t first, const Groups& groups, double flops) {
             push.first_row = first;
-            return recorder.dispatch(
-                {cache_shader("block_few", view, op_.cache),
-                 8,
-                 1,
-                 {threads_, op_.shape.head_dim, n, uint32_t(view.kind), group()},
-                 0,
-                 cache_constants(view, op_.cache)},
+            return record_cached(
+                recorder, view, op_.cache, "block_few",
+                {threads_, op_.shape.head_dim, queries_of(view.rows), uint32_t(view.kind), group()},
                 {view.slot(op_.q), view.slot(op_.y), view.step, planes.keys, planes.values,
                  view.slot(op_.keys.chosen), partials, view.caches.counters()},
-                push, {push.splits, uint64_t(rows) * groups_of_row(n), op_.shape.kv_heads}, per_row * rows);
+                push, groups, flops);
         };
-        return in_slices(recorder, view.rows, per_row, 1, record_rows, highest / groups_of_row(n));
+        return in_row_slices(recorder, view, push.splits, record_rows);
+    }
+
+    uint32_t queries_of(uint32_t rows) const {
+        return queries(chosen(row_class_of(rows), "queries", kMostFewQueries));
     }
 
 private:
-    uint32_t group() const { return op_.shape.heads / op_.shape.kv_heads; }
     // Of a work-group: as many as share a kv head, as far as shared memory goes.
     uint32_t queries(uint32_t most) const {
         const auto bytes = [&](uint32_t n) {
@@ -130,22 +109,7 @@ private:
         while (n < most && n < group() && bytes(2 * n) <= room_) n *= 2;
         return n;
     }
-    uint32_t queries_of(uint32_t rows) const {
-        return queries(chosen(row_class_of(rows), "queries", kMostFewQueries));
-    }
-    uint32_t groups_of_row(uint32_t queries) const { return gpu::query_groups(1, group(), queries, false); }
-    uint32_t splits(const Plan& plan, uint32_t rows) const {
-        rows = plan.divided_rows(rows);
-        const uint64_t units = uint64_t(rows) * groups_of_row(queries_of(rows)) * op_.shape.kv_heads;
-        return attention_splits(gpu::most_keys(op_, plan), units,
-                                chosen(row_class_of(rows), "groups", uint32_t(wanted_)));
-    }
-    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        return gpu::split_bytes(rows, op_.shape.heads, splits, op_.shape.head_dim);
-    }
 
-    Attention op_;
-    uint64_t wanted_;  // work-groups, if there is enough to do
     uint32_t threads_;
     uint64_t room_;  // of shared memory
 };

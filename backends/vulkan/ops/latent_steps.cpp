@@ -1,5 +1,5 @@
 // HeadLinear, LatentStore, and attention to latents and entries.
-#include "steps.h"
+#include "attention_kernel.h"
 
 #include <algorithm>
 #include <numeric>
@@ -121,9 +121,6 @@ struct LatentFit {
         const uint32_t most = queries(rows == RowClass::one ? 1 : kMostQueries, more);
         return {groups_choice(wanted), choice("queries", most, gpu::halves_of(most / 2))};
     }
-    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        return gpu::split_bytes(rows, heads, splits, rank);
-    }
 };
 
 // How latent_coop.comp is cut.
@@ -183,15 +180,14 @@ std::vector<MatrixCut> matrix_cuts(const LatentFit& fit, CacheType type, const D
     return cuts;
 }
 
-class LatentAttentionKernel : public VulkanKernel {
+class LatentAttentionKernel : public SplitKernel {
 public:
     LatentAttentionKernel(const Attention& op, const Plan& plan, const Device& device)
-        : op_(op),
-          fit_{op.shape.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank,
+        : SplitKernel(op, plan.cache(op.cache).rank, device),
+          fit_{op.shape.heads, plan.cache(op.cache).head_dim, dims_,
                std::min(own_threads(device), kLatentThreads)},
           cuts_(matrix_cuts(fit_, plan.cache(op.cache).types.keys, device)),
-          type_(plan.cache(op.cache).types.keys),
-          wanted_(uint32_t(attention_groups(device))) {}
+          type_(plan.cache(op.cache).types.keys) {}
 
     // Whether one query at least has room.
     bool fits() const { return fit_.queries_fit(1, 0); }
@@ -214,21 +210,16 @@ public:
 
     uint64_t scratch(const Plan& plan) const override {
         return gpu::most_of_kinds(plan, [&](uint32_t rows, bool several) {
-            return fit_.partial_bytes(rows, splits(plan, rows, several));
+            return partial_bytes(rows, splits(plan, rows, several));
         });
     }
 
     Status record(Recorder& recorder, const View& view) const override {
         const bool several = view.kind == StepKind::several;
         const CacheInfo& cache = view.plan.cache(op_.cache);
-        args::AttentionArgs push = {};
-        push.heads = op_.shape.heads;
-        push.kv_heads = 1;
-        set_rows(push, cache);
-        push.splits = splits(view.plan, view.rows, several);
-        push.scale = op_.scale;
-        push.first_stat = view.rows * op_.shape.heads * push.splits * fit_.whole_fours();
-        const Binding partials = claim_partials(recorder, view, fit_.partial_bytes(view.rows, push.splits));
+        auto push =
+            attention_args<args::AttentionArgs>(view, 1, view.rows, splits(view.plan, view.rows, several));
+        const Binding partials = claim_partials(recorder, view, partial_bytes(view.rows, push.splits));
         // Rows are cut so that no dispatch alone fills a submission, with the cache full, or is higher than
         // the device takes; at whole work-groups.
         const uint32_t n = queries(view.rows, several),
@@ -294,19 +285,14 @@ private:
         const Groups groups = {push.splits, gpu::query_groups(rows, op_.shape.heads, n, several)};
         if (const MatrixCut* cut = cut_of(view.rows, several)) {
             const MatrixShape& shape = cut->shape;
-            return recorder.dispatch({cache_shader("latent_coop", view, op_.cache),
-                                      5,
-                                      1,
-                                      {fit_.threads, fit_.width, fit_.rank, n, cut->keys, shape.m, shape.n,
-                                       shape.k, cut->subgroup, kind},
-                                      cut->subgroup},
-                                     {q, y, view.step, keys, partials}, push, groups, flops);
+            return record_cached(recorder, view, op_.cache, "latent_coop",
+                                 {fit_.threads, fit_.width, fit_.rank, n, cut->keys, shape.m, shape.n,
+                                  shape.k, cut->subgroup, kind},
+                                 {q, y, view.step, keys, partials}, push, groups, flops, cut->subgroup);
         }
-        return recorder.dispatch({cache_shader("latent_attention", view, op_.cache),
-                                  6,
-                                  1,
-                                  {fit_.threads, fit_.width, fit_.rank, n, kind}},
-                                 {q, y, view.step, keys, view.step, partials}, push, groups, flops);
+        return record_cached(recorder, view, op_.cache, "latent_attention",
+                             {fit_.threads, fit_.width, fit_.rank, n, kind},
+                             {q, y, view.step, keys, view.step, partials}, push, groups, flops);
     }
 
     Status record_merge(Recorder& recorder, const View& view, args::AttentionArgs push,
@@ -321,21 +307,17 @@ private:
              uint64_t(view.rows) * op_.shape.heads});
     }
 
-    Attention op_;
     LatentFit fit_;
     std::vector<MatrixCut> cuts_;
     CacheType type_;
-    uint32_t wanted_;  // work-groups, if there is enough to do
 };
 
-// Groups of queries are of one row each: rows see different entries.
-class EntryAttentionKernel : public VulkanKernel {
+// Rows see different entries.
+class EntryAttentionKernel : public RowKernel<EntryAttentionKernel> {
 public:
     EntryAttentionKernel(const Attention& op, const Plan& plan, const Device& device)
-        : op_(op),
-          fit_{op.shape.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).head_dim,
-               std::min(own_threads(device), kLatentThreads)},
-          wanted_(uint32_t(attention_groups(device))) {}
+        : RowKernel(op, plan.cache(op.cache).head_dim, device),
+          fit_{op.shape.heads, dims_, dims_, std::min(own_threads(device), kLatentThreads)} {}
 
     // A row of the entries is told by a bit.
     bool fits(const Plan& plan) const {
@@ -346,22 +328,10 @@ public:
     // Rows do not share work-groups.
     Choices choices(RowClass) const override { return fit_.choices(RowClass::one, kPlaceBytes, wanted_); }
 
-    uint64_t scratch(const Plan& plan) const override {
-        return gpu::most_of_steps(
-            plan, [&](uint32_t rows) { return fit_.partial_bytes(rows, splits(plan, rows)); });
-    }
-
     Status record(Recorder& recorder, const View& view) const override {
-        const CacheInfo& cache = view.plan.cache(op_.cache);
-        args::EntryArgs push = {};
-        push.heads = op_.shape.heads;
-        push.kv_heads = 1;
-        set_rows(push, cache);
-        push.window = uint32_t(cache.window);
-        push.splits = splits(view.plan, view.rows);
+        auto push = attention_args<args::EntryArgs>(view, 1, view.rows, splits(view.plan, view.rows));
+        push.window = uint32_t(view.plan.cache(op_.cache).window);
         push.has_sinks = bool(op_.sinks);
-        push.scale = op_.scale;
-        push.first_stat = view.rows * op_.shape.heads * push.splits * fit_.whole_fours();
         if (op_.keys.entries) {
             const CacheInfo& entries = view.plan.cache(op_.keys.entries);
             push.entries_capacity = uint32_t(entries.capacity);
@@ -369,44 +339,29 @@ public:
             push.ratio = entries.ratio;
         }
         if (op_.keys.chosen) push.most = view.width(op_.keys.chosen);
-        const Binding partials = claim_partials(recorder, view, fit_.partial_bytes(view.rows, push.splits));
-        // Rows are cut so that no dispatch alone fills a submission or is higher than the device takes.
-        const double per_row = 4.0 * op_.shape.heads * fit_.width * double(gpu::most_keys(op_, view.plan));
-        const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
-        const uint32_t n = queries(view.rows);
-        const uint64_t groups = fit_.groups_of(1, n);
-        const auto record_rows = [&](uint32_t first, uint32_t rows) {
+        const Binding partials = claim_partials(recorder, view, partial_bytes(view.rows, push.splits));
+        const auto record_rows = [&](uint32_t first, const Groups& groups, double flops) {
             push.first_row = first;
-            return recorder.dispatch(
-                {cache_shader("entry_attention", view, op_.cache),
-                 9,
-                 1,
-                 {fit_.threads, fit_.width, n, uint32_t(view.kind)}},
-                {view.slot(op_.q), view.slot(op_.y), view.step, view.caches[op_.cache].keys,
-                 view.vector(op_.sinks, view.step), partials, view.caches.counters(),
-                 view.caches[op_.keys.entries ? op_.keys.entries : op_.cache].keys,
-                 op_.keys.chosen ? view.slot(op_.keys.chosen) : view.step},
-                push, {push.splits, rows * groups}, per_row * rows);
+            return record_cached(recorder, view, op_.cache, "entry_attention",
+                                 {fit_.threads, fit_.width, queries_of(view.rows), uint32_t(view.kind)},
+                                 {view.slot(op_.q), view.slot(op_.y), view.step, view.caches[op_.cache].keys,
+                                  view.vector(op_.sinks, view.step), partials, view.caches.counters(),
+                                  view.caches[op_.keys.entries ? op_.keys.entries : op_.cache].keys,
+                                  op_.keys.chosen ? view.slot(op_.keys.chosen) : view.step},
+                                 push, groups, flops);
         };
-        return in_slices(recorder, view.rows, per_row, 1, record_rows, highest / double(groups));
+        return in_row_slices(recorder, view, push.splits, record_rows);
+    }
+
+    // Of a work-group.
+    uint32_t queries_of(uint32_t rows) const {
+        return std::min(fit_.queries(1, kPlaceBytes), chosen(row_class_of(rows), "queries", kMostQueries));
     }
 
 private:
     static constexpr uint32_t kPlaceBytes = 4;  // of a key in shared memory
 
-    // Of a work-group.
-    uint32_t queries(uint32_t rows) const {
-        return std::min(fit_.queries(1, kPlaceBytes), chosen(row_class_of(rows), "queries", kMostQueries));
-    }
-    uint32_t splits(const Plan& plan, uint32_t rows) const {
-        rows = plan.divided_rows(rows);
-        return attention_splits(gpu::most_keys(op_, plan), rows * fit_.groups_of(1, queries(rows)),
-                                chosen(row_class_of(rows), "groups", wanted_));
-    }
-
-    Attention op_;
     LatentFit fit_;
-    uint32_t wanted_;  // work-groups, if there is enough to do
 };
 
 }  // namespace

@@ -110,6 +110,15 @@ Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gat
 std::string cache_shader(std::string_view stem, const View& view, Cache cache);
 // PipelineSpec::cache of such a kernel.
 std::vector<uint32_t> cache_constants(const View& view, Cache cache);
+// A dispatch with such a kernel.
+template <class Args>
+Status record_cached(Recorder& recorder, const View& view, Cache cache, std::string_view stem,
+                     std::vector<uint32_t> constants, std::initializer_list<Binding> bindings,
+                     const Args& push, const Groups& groups, double flops = 0.0, uint32_t subgroup = 0) {
+    return recorder.dispatch({cache_shader(stem, view, cache), uint32_t(bindings.size()), 1,
+                              std::move(constants), subgroup, cache_constants(view, cache)},
+                             bindings, push, groups, flops);
+}
 template <typename Args>
 void set_rows(Args& push, const CacheInfo& cache) {
     push.capacity = uint32_t(cache.capacity);
