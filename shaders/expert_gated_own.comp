@@ -1,5 +1,5 @@
 // for each quantized format
-// As gated_own for the experts that one token goes to, whose results are counted on from place to place. Where the router has
+// As gated_dot_own for the experts that one token goes to, whose results are counted on from place to place. Where the router has
 // left its logits alone each work-group makes the choice by them, which one of them leaves for others.
 #define MATRICES 2
 #include "types.glsl"

@@ -1,5 +1,5 @@
 // for each quantized format
-// As linear_own for the weighted sum of the experts that one token goes to: their rows are as one long row, and so are the
+// As linear_dot_own for the weighted sum of the experts that one token goes to: their rows are as one long row, and so are the
 // activations, of which each has its own. What an expert beside them gives is added, where it has been made.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;

@@ -13,7 +13,7 @@ SMALL_TILES = re.compile(r"linear_matrix_(64|wide)_|(linear|gated)_coop(_bfloat)
 # Kernels of prompts in int8 are a choice, which is measured: their cycles stand beside those of halfs in "prompts". Scaling sums
 # takes as long as multiplying, so that they reach half of the peak on RDNA 4.
 CHOICES = re.compile(r"\w+_coop_int8")
-# Vulkan's prompts on cards without matrix units are not among what is checked: linear_mat multiplies floats one by one, at
+# Vulkan's prompts on cards without matrix units are not among what is checked: linear_tile multiplies floats one by one, at
 # most half of the peak of dot products of halfs.
 # Kernels that cannot, with the share that they could reach when this was written: (card, start of the name): share. None may
 # get worse.

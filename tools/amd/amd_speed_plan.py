@@ -112,7 +112,7 @@ def name_numbers(name):
 
 def wave_of(name, stem, numbers):
     """Lanes of a subgroup: a constant of most kernels, or behind them where one is required."""
-    at = {"linear_own": 5, "gated_own": 5, "linear_dot": 4, "gated_dot": 4, "linear_few": 9, "gated_few": 9, "linear_coop": 9,
+    at = {"linear_dot_own": 5, "gated_dot_own": 5, "linear_dot": 4, "gated_dot": 4, "linear_few": 9, "gated_few": 9, "linear_coop": 9,
           "gated_coop": 9, "expert_coop": 9, "linear_fragments": 7, "gated_fragments": 7}.get(stem)
     if at is not None and len(numbers) > at:
         return numbers[at]

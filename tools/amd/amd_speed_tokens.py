@@ -49,7 +49,7 @@ def kernels_share(got, card, api, form, phase):
     """The least share of the kernels that do most of the work in a format, or None."""
     stems = {"hip": {"decode": ("linear_dot_own_", "gated_dot_own_"), "prompt": ("linear_matrix_128_", "gated_matrix_"),
                      "experts": ("expert_matrix_", "expert_gated_matrix_")},
-             "vulkan": {"decode": ("linear_own.", "gated_own."), "prompt": ("linear_coop.", "gated_coop."),
+             "vulkan": {"decode": ("linear_dot_own.", "gated_dot_own."), "prompt": ("linear_coop.", "gated_coop."),
                         "experts": ("expert_coop.",)}}[api][phase]
     shares = []
     for kernel, of in got.of(card):

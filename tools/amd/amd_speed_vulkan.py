@@ -14,8 +14,8 @@ COLUMNS = 4096  # that tools/micro/vulkan_shaders.cpp has kernels of one row for
 
 def streams_of(stem, numbers):
     """Streams of weights of a turn of the loop around; 0: no kernel of one row that counts."""
-    if stem in ("linear_own", "gated_own") and len(numbers) > 5 and numbers[4] == COLUMNS:
-        return numbers[1] * (2 if stem == "gated_own" else 1)
+    if stem in ("linear_dot_own", "gated_dot_own") and len(numbers) > 5 and numbers[4] == COLUMNS:
+        return numbers[1] * (2 if stem == "gated_dot_own" else 1)
     # Kernels for columns that are a multiple of four.
     if stem in ("linear_vec", "gated_vec") and numbers[2:4] == [1, 1]:
         return numbers[1] * (2 if stem == "gated_vec" else 1)

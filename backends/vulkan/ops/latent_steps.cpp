@@ -11,7 +11,7 @@ namespace {
 
 // Of head_vec.comp.
 constexpr uint32_t kHeadLanes = 4;
-constexpr uint32_t kHeadTile = 64;  // of head_mat, both ways
+constexpr uint32_t kHeadTile = 64;  // of head_tile, both ways
 // Of latent_attention.comp.
 constexpr uint32_t kLatentThreads = 256;
 constexpr uint32_t kSlices = 8, kCellQueries = 4, kCellKeys = 4;
@@ -52,7 +52,7 @@ Status record_many_heads(Recorder& recorder, const View& view, const HeadLinear&
         push.first_token = first;
         const Groups groups = {(push.rows + kHeadTile - 1) / kHeadTile, (count + kHeadTile - 1) / kHeadTile,
                                last_head - first_head + 1};
-        return recorder.dispatch({fmt::format("head_mat.{}", w.layout->name), 4, 1, {begins_at_fours(push)}},
+        return recorder.dispatch({fmt::format("head_tile.{}", w.layout->name), 4, 1, {begins_at_fours(push)}},
                                  {part.buffer, view.slot(op.x), view.slot(op.y), view.step}, push, groups,
                                  per_token * count);
     });

@@ -26,7 +26,7 @@ uint32_t dot_rows(const Device& device, const WeightLayout& layout, uint64_t row
     while (each > 1 && rows / each < kSubgroups * processors(device)) each /= 2;
     return each;
 }
-constexpr uint32_t kTile = 64;  // of linear_mat, both ways
+constexpr uint32_t kTile = 64;  // of linear_tile, both ways
 // Units of a lane, of each matrix, that a kernel of one row reads before it multiplies one.
 constexpr uint32_t kLinearAhead = 4, kGatedAhead = 2;
 
@@ -38,14 +38,14 @@ Status record_tiles(Recorder& recorder, const View& view, const Product& p, cons
     return in_slices(recorder, p.rows, per_row, kTile, [&](uint32_t first, uint32_t rows) {
         args::LinearArgs push = linear_args(w, part, p, {});
         push.first_token = first;
-        return recorder.dispatch({fmt::format("linear_mat.{}", w.layout->name), 5, 1, {}},
+        return recorder.dispatch({fmt::format("linear_tile.{}", w.layout->name), 5, 1, {}},
                                  {part.buffer, x.floats(), p.y, view.step, bias}, push,
                                  {(part.rows + kTile - 1) / kTile, (rows + kTile - 1) / kTile},
                                  per_row * rows);
     });
 }
 
-// One row by int8, or several that are apart: linear_own or, with `up`, gated_own.
+// One row by int8, or several that are apart: linear_dot_own or, with `up`, gated_dot_own.
 Status record_own(Recorder& recorder, const View& view, std::string_view kernel, const Product& p,
                   const PlacedWeight& w, const WeightPart& part, const WeightPart* up, const Activations& x) {
     const bool takes = view.taken.bytes != 0, leaves = view.left.bytes != 0;
@@ -86,7 +86,7 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
             recorder, view,
             coop_tiles(recorder.device(), path, "linear_coop", *w.layout, kMostTileTokens, false, p.cut),
             part.buffer, nullptr, linear_args(w, part, p, {}), p, x, part.rows);
-    if (path == Path::dot_own) return record_own(recorder, view, "linear_own", p, w, part, nullptr, x);
+    if (path == Path::dot_own) return record_own(recorder, view, "linear_dot_own", p, w, part, nullptr, x);
     const bool dot = path == Path::dot_prepared;
     const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows)),
                    subgroup = p.cut.subgroup > 0 ? p.cut.subgroup : recorder.device().subgroup(),
@@ -362,7 +362,7 @@ private:
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             const WeightPart& part = gate.parts[i];
             if (way == Path::dot_own) {
-                RL_TRY(record_own(recorder, view, "gated_own", product, gate, part, &up.parts[i], x));
+                RL_TRY(record_own(recorder, view, "gated_dot_own", product, gate, part, &up.parts[i], x));
                 continue;
             }
             args::LinearArgs push = linear_args(gate, part, product, own ? x.norm() : Norm{});

@@ -1,5 +1,5 @@
 // for each quantized format
-// As gated_dot for one token; see linear_own.
+// As gated_dot for one token; see linear_dot_own.
 #define MATRICES 2
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
