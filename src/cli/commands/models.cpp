@@ -4,6 +4,7 @@
 #include "cli/surroundings.h"
 #include "cli/terminal/terminal.h"
 #include "host/model_facts.h"
+#include "host/open_device.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "text/tokens/unicode.h"
