@@ -1,8 +1,8 @@
 #include "cli/perplexity.h"
 
 #include "engine/output_check.h"
+#include "measure/log_softmax.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace redline::cli {
@@ -15,13 +15,6 @@ double Perplexity::uncertainty() const {
     const double mean = nll / double(scored);
     const double variance = nll_squares / double(scored) - mean * mean;
     return variance > 0.0 && scored > 1 ? std::sqrt(variance / double(scored - 1)) * value() : 0.0;
-}
-
-double negative_log_likelihood(std::span<const float> logits, Token token) {
-    const float most = *std::max_element(logits.begin(), logits.end());
-    double sum = 0.0;
-    for (const float logit : logits) sum += double(std::exp(logit - most));
-    return std::log(sum) - double(logits[size_t(token)] - most);
 }
 
 static Status score_chunk(Session& session, std::span<const Token> chunk, Perplexity& total,
@@ -37,7 +30,8 @@ static Status score_chunk(Session& session, std::span<const Token> chunk, Perple
             const Status seen = watch.see(chunk[first + row], logits.first(vocab), session.device());
             if (!seen) sound = error("after token {}: {}", first + row + 1, seen.error().message);
             if (!seen) return;
-            const double nll = negative_log_likelihood(logits.first(vocab), chunk[first + row + 1]);
+            const Token right = chunk[first + row + 1];
+            const double nll = LogSoftmax(logits.first(vocab)).negative_log(logits[size_t(right)]);
             total.nll += nll;
             total.nll_squares += nll * nll;
             total.scored++;

@@ -30,7 +30,4 @@ using ChunkDone = std::function<bool(uint64_t chunk, double running)>;
 Result<Perplexity> measure_perplexity(Session& session, std::span<const Token> tokens, uint64_t chunk,
                                       const ChunkDone& done, const std::atomic<bool>* cancel);
 
-// -ln of the probability that `logits` give to `token`; NaN when they hold one.
-double negative_log_likelihood(std::span<const float> logits, Token token);
-
 }  // namespace redline::cli
