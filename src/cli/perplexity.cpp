@@ -21,6 +21,9 @@ static Status score_chunk(Session& session, std::span<const Token> chunk, Perple
                           const std::atomic<bool>* cancel) {
     const size_t vocab = session.model().config().vocab;
     const size_t first = chunk.size() / 2;
+    // It is scored and never read, so that nothing else checks it.
+    if (chunk.back() < 0 || size_t(chunk.back()) >= vocab)
+        return error("token id {} is outside the model's vocabulary of {}", chunk.back(), vocab);
     session.rewind(0);
     RL_TRY(session.feed(chunk.first(first), cancel));
     OutputWatch watch(session.model().tokenizer().end_of_generation());

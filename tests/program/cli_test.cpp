@@ -400,6 +400,9 @@ TEST_CASE("eval: too short a text, no text and bad ids are errors") {
     check_refused({"eval", "-m", chain_model(), "--ids", file("bad.txt"), "-q"}, 1, {"entry 3", "x"});
     write_file(file("outside.txt"), "3 4 99999 3 3 3 3 3 3");
     check_refused({"eval", "-m", chain_model(), "--ids", file("outside.txt"), "-c", "4", "-q"}, 1, {"99999"});
+    write_file(file("last.txt"), "3 4 5 99999 3 4 5 6");
+    check_refused({"eval", "-m", chain_model(), "--ids", file("last.txt"), "-c", "4", "-q"}, 1,
+                  {"chunk 1: token id 99999 is outside the model's vocabulary of 290"});
     write_file(file("none.txt"), " \n");
     check_refused({"eval", "-m", chain_model(), "--ids", file("none.txt"), "-q"}, 1, {"no token ids"});
 }
