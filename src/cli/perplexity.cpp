@@ -1,8 +1,8 @@
 #include "cli/perplexity.h"
 
 #include "engine/output_check.h"
-#include "measure/log_softmax.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace redline::cli {
@@ -18,7 +18,7 @@ double Perplexity::uncertainty() const {
 }
 
 static Status score_chunk(Session& session, std::span<const Token> chunk, Perplexity& total,
-                          const std::atomic<bool>* cancel) {
+                          const std::atomic<bool>* cancel, const PositionScored& position) {
     const size_t vocab = session.model().config().vocab;
     const size_t first = chunk.size() / 2;
     // It is scored and never read, so that nothing else checks it.
@@ -34,14 +34,16 @@ static Status score_chunk(Session& session, std::span<const Token> chunk, Perple
             if (!seen) sound = error("after token {}: {}", first + row + 1, seen.error().message);
             if (!seen) return;
             const Token right = chunk[first + row + 1];
-            const double nll = LogSoftmax(logits.first(vocab)).negative_log(logits[size_t(right)]);
+            const LogSoftmax softmax(logits.first(vocab));
+            const double nll = softmax.negative_log(logits[size_t(right)]);
             total.nll += nll;
             total.nll_squares += nll * nll;
             total.scored++;
+            if (position) sound = position(logits.first(vocab), right, softmax);
         }
     };
     // The last token predicts nothing of this chunk.
-    RL_TRY(session.feed_all(chunk.subspan(first, chunk.size() - 1 - first), score, cancel));
+    RL_TRY(session.feed_all(chunk.subspan(first, size_t(scored_of_chunk(chunk.size()))), score, cancel));
     return sound;
 }
 
@@ -57,14 +59,15 @@ Status check_chunks(std::span<const Token> tokens, uint64_t chunk) {
 }
 
 Result<Perplexity> measure_perplexity(Session& session, std::span<const Token> tokens, uint64_t chunk,
-                                      const ChunkDone& done, const std::atomic<bool>* cancel) {
+                                      const ChunkDone& done, const std::atomic<bool>* cancel,
+                                      const PositionScored& position) {
     const Tokenizer& tokenizer = session.model().tokenizer();
     Perplexity total;
     for (uint64_t i = 0; i < tokens.size() / chunk; ++i) {
         const auto part = tokens.subspan(size_t(i * chunk), size_t(chunk));
         std::vector<Token> chunk_tokens(part.begin(), part.end());
         if (tokenizer.adds_bos()) chunk_tokens[0] = tokenizer.bos();
-        const Status scored = score_chunk(session, chunk_tokens, total, cancel);
+        const Status scored = score_chunk(session, chunk_tokens, total, cancel, position);
         if (cancel && cancel->load()) {
             total.cancelled = true;
             return total;
