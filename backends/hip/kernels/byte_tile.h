@@ -264,7 +264,7 @@ struct InBytes {
         exchange_rows<S>(reinterpret_cast<float*>(tiles.w) + wave_index() * kRoom, sums);
         if constexpr (__is_same(Args, args::TileArgs)) {
             const uint32_t tile = block_index().y * a.token_tiles + block_index().x;
-            if (a.shares > 1 && !add_shares<S>(a, tile, sums)) return;
+            if (a.shares > 1 && !add_shares<S>(a, tile, tiles.w[0].d[0], sums)) return;
         }
         each_result<S, kGated>(at, across, down, sums, put);
     }

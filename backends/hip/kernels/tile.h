@@ -342,11 +342,28 @@ struct TileColumns {
     uint32_t from, to;
 };
 
+// Shared memory for a tile of rows and one of tokens; wave groups have a pool for them. On CDNA two blocks of
+// 128 x 128 fill a compute unit's 64 KiB to the last byte: add_shares() has its flag where the tiles were.
+template <typename S>
+struct TileRoom {
+#ifdef RL_WAVE_GROUPS
+    uint32_t last;
+    RL_DEVICE uint32_t& flag() {
+        return last;
+    }
+#else
+    Words4 w[S::kRowEights], x[S::kTokenEights];
+    RL_DEVICE uint32_t& flag() {
+        return w[0].d[0];
+    }
+#endif
+};
+
 // The sums of a block's tile over these columns. With groups of waves a tile is multiplied while the next is
 // decoded, and a group whose rows of x are all behind the last has no products.
 template <typename F, typename S, bool kGated, typename Args, typename RowOf>
 RL_DEVICE void sum_tile(const Args& a, const TilePlace& at, TileColumns columns, RowOf x_row, uint32_t across,
-                        uint32_t down, MatrixSums (&sums)[S::kDown][S::kAcross]) {
+                        uint32_t down, TileRoom<S>& room, MatrixSums (&sums)[S::kDown][S::kAcross]) {
     TileAhead<F, S> ahead;
     const RowsAhead<S> x_rows = rows_ahead<S>(a, at, x_row);
     uint32_t column = columns.from;
@@ -369,25 +386,25 @@ RL_DEVICE void sum_tile(const Args& a, const TilePlace& at, TileColumns columns,
     wait_for_products();
     sync_block();  // before the pool is written for another tile
 #else
-    RL_SHARED Words4 w_tile[S::kRowEights], x_tile[S::kTokenEights];
     do {
         sync_block();  // the tile before has been multiplied
-        store_tile<F, S>(a.cols, column, ahead, w_tile, x_tile);
+        store_tile<F, S>(a.cols, column, ahead, room.w, room.x);
         sync_block();
         column += kDepth;
         // After the last it reads that again.
         read_tile<F, S, kGated>(a, at, column < columns.to ? column : column - kDepth, x_rows, ahead);
-        multiply_tile<S, F::kCrowded || kGated>(w_tile, x_tile, across, down, sums);
+        multiply_tile<S, F::kCrowded || kGated>(room.w, room.x, across, down, sums);
     } while (column < columns.to);
 #endif
 }
 
 // Where columns are shared out: leaves the sums of a block's share, and adds those of all shares up, in their
-// order, in the block that comes last. False in the others, which are done.
+// order, in the block that comes last. False in the others, which are done. `flag`: shared memory that no
+// wave needs any more when all have come here.
 template <typename S>
-RL_DEVICE bool add_shares(const args::TileArgs& a, uint32_t tile, MatrixSums (&sums)[S::kDown][S::kAcross]) {
+RL_DEVICE bool add_shares(const args::TileArgs& a, uint32_t tile, uint32_t& flag,
+                          MatrixSums (&sums)[S::kDown][S::kAcross]) {
     constexpr uint32_t kElements = S::kDown * S::kAcross * kSumsPerLane;
-    RL_SHARED uint32_t flag;
     float* parts = a.partials + size_t(tile) * a.shares * kElements * kTileThreads + thread_index();
     const auto each = [&](float* of, auto with) {
         RL_UNROLL
@@ -412,11 +429,12 @@ template <typename F, typename S, bool kGated, typename Args, typename RowOf, ty
 RL_DEVICE void compute_tile(const Args& a, const TilePlace& at, TileColumns columns, RowOf x_row, Put put) {
     const uint32_t down = kGroups ? wave_index() % S::kWavesDown : wave_index() / S::kWavesAcross,
                    across = kGroups ? wave_index() / S::kWavesDown : wave_index() % S::kWavesAcross;
+    RL_SHARED TileRoom<S> room;
     MatrixSums sums[S::kDown][S::kAcross] = {};
-    sum_tile<F, S, kGated>(a, at, columns, x_row, across, down, sums);
+    sum_tile<F, S, kGated>(a, at, columns, x_row, across, down, room, sums);
     if constexpr (__is_same(Args, args::TileArgs)) {
         const uint32_t tile = block_index().y * a.token_tiles + block_index().x;
-        if (a.shares > 1 && !add_shares<S>(a, tile, sums)) return;
+        if (a.shares > 1 && !add_shares<S>(a, tile, room.flag(), sums)) return;
     }
     each_result<S, kGated>(at, across, down, sums, put);
 }
