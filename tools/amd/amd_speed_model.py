@@ -18,7 +18,8 @@ that it can be checked:
 7. Prompts: of a turn of the tile's loop, the matrix instructions' time over all that the turn takes. A wave alone reads LDS
    while it multiplies, then decodes and writes LDS, and waits BARRIERS cycles at two barriers. WMMA takes the slots of vector
    instructions (RDNA), MFMA leaves them to other waves. With N waves on a SIMD a turn takes what its busiest part (issue, LDS,
-   cache) takes, and an N-th of what a wave alone takes beyond that.
+   cache) takes, and an N-th of what a wave alone takes beyond that. Kernels of int8 are held to the peak in int8. Where a turn
+   has a loop over its units of 32 columns, that runs UNITS times. RDNA 2 has no matrix units: its dot products are meant.
 """
 import dataclasses
 import re
@@ -28,6 +29,7 @@ import amd_speed_isa as isa
 COLUMNS = 4096
 HIT = 0.3
 BARRIERS = 300
+UNITS = 2  # of 32 columns, that a tile's turn multiplies
 
 # The code objects that a card's target can use; the nearest first.
 OBJECTS = {
@@ -45,8 +47,8 @@ OBJECTS = {
 # Streams of weights that one turn of the loop around goes through: results at a time, times matrices.
 DECODE = ((r"linear_(dot_)?own_", 2), (r"gated_(dot_)?own_", 2), (r"(expert|shared)_gated_own_", 2), (r"(expert|shared)_own_", 4))
 # Tiles of 64 rows have units for half of the waves; the others jump over decoding.
-HALF_DECODES = ("linear_matrix_wide_", "linear_matrix_64_")
-PROMPT = r"(linear|gated|expert|expert_gated)_matrix_"
+HALF_DECODES = ("linear_matrix_wide_", "linear_matrix_64_", "linear_bytes_wide_", "linear_bytes_64_")
+PROMPT = r"(linear|gated|expert|expert_gated)_(matrix|bytes)_"
 
 
 @dataclasses.dataclass
@@ -246,12 +248,23 @@ def skipped(code, body):
     return found
 
 
+def products(got):
+    """Slots of matrix instructions, or where a card has none, dot products."""
+    return got["matrix slots"] or got["dot2"] or got["dot4"]
+
+
 def prompt_loop(code, rates, half_decodes):
-    """Counts of the loop over tiles: of those with most products the smallest that also reads the next tile."""
+    """Counts of the loop over tiles: of those with most products the smallest that also reads the next tile. A loop of
+    products within it is one over the units of its columns."""
     best = None
     for loop in isa.loops_of(code):
         got = isa.count(code, loop.body, rates)
-        work = got["matrix slots"] or got["dot2"]
+        for inner in loop.inner:
+            units = isa.count(code, inner.body, rates)
+            if products(units) and not units["vmem"]:
+                for key, value in units.items():
+                    got[key] += value * (UNITS - 1)
+        work = products(got)
         if work and got["vmem"] and (best is None or (work, -len(loop.body)) > best[0]):
             best = ((work, -len(loop.body)), got, loop)
     if best is None:
@@ -263,12 +276,12 @@ def prompt_loop(code, rates, half_decodes):
 
 
 def prompt_share(kernel, card):
-    """The share of the matrix peak (dot peak where there are no matrix units) that the tile's loop could reach. A
-    dict."""
+    """The share of the matrix peak (dot peak where there are no matrix units) that the tile's loop could reach: of halfs
+    or of int8, whatever it multiplies. A dict."""
     got = kernel.prompt
     rates = kernel.rates()
     waves = max(1.0, waves_of(kernel, card, 0, kernel.lds))
-    matrix = (got["matrix slots"] or got["dot2"] * rates.passes) * rates.cycles
+    matrix = (got["matrix slots"] or products(got) * rates.passes) * rates.cycles
     vector = got["slots"] * rates.cycles - matrix
     per_cycle = 128 / rates.simds / kernel.wave
     write, read = got["lds write bytes"] / per_cycle, (got["lds bytes"] - got["lds write bytes"]) / per_cycle

@@ -4,7 +4,8 @@ A token takes its weights' bytes at the bandwidth that the memory gives and the 
 empty one takes on that card and API plus OP_CYCLES: activations taken over, the first loads' latency, the last blocks. That one
 number is measured: an H100 takes 3.2 us per dispatch of a recorded step beyond its bytes (tools/amd/amd-speed nvidia), of which 1.2
 are an empty one's. A prompt takes its operations at the share of the peak that its kernels could reach, in as many rounds of
-tiles as fill the card, and OTHER of the time for attention, preparing and the rest.
+tiles as fill the card, and OTHER of the time for attention, preparing and the rest. In int8 it takes what the kernels of int8 could
+reach of the peak in int8, where the format has such kernels; matrices of others stay in halfs.
 """
 import math
 
@@ -13,19 +14,22 @@ import amd_speed_model as model
 OP_CYCLES = 3500
 OTHER = 0.25
 TOKENS = 512  # of the prompt
-PEAK = {"gfx10": 256, "gfx11": 512, "gfx12": 1024, "gfx90a": 1024, "gfx942": 2048}  # FLOP per cycle and unit, halfs
 
-# Bytes of a token by format, dispatches of a token as tools' plans have them (attention as three), matrices of a layer as (rows,
-# columns, how many experts share the prompt's tokens, of which how many each takes), layers.
+# Bytes of a token by format, dispatches of a token as tools' plans have them (attention as three), layers. Matrices of a layer as
+# (rows, columns); of experts how many there are, of which each token takes how many, and their matrices. "prompt" has the
+# formats of both, with the share of the operations that each has.
 MODELS = {
     "Llama-3.1-8B Q4_K_M": {
-        "bytes": {"q4_k": 3.39e9, "q6_k": 1.23e9}, "dispatches": 7 * 32 + 3, "layers": 32, "prompt": "q4_k",
+        "bytes": {"q4_k": 3.39e9, "q6_k": 1.23e9}, "dispatches": 7 * 32 + 3, "layers": 32,
+        "prompt": {"dense": {"q4_k": 0.856, "q6_k": 0.144}},
         "matrices": [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336)]},
     "Qwen3.5-35B-A3B Q4_K_M": {
-        "bytes": {"q4_k": 1.2e9, "q6_k": 0.71e9}, "dispatches": 8 * 30 + 10 * 10 + 3, "layers": 40, "prompt": "q4_k",
+        "bytes": {"q4_k": 1.2e9, "q6_k": 0.71e9}, "dispatches": 8 * 30 + 10 * 10 + 3, "layers": 40,
+        "prompt": {"dense": {"q4_k": 1.0}, "experts": {"q4_k": 0.833, "q6_k": 0.167}},
         "matrices": [(12352, 2048), (2048, 4096), (1024, 2048), (2048, 512)], "experts": (256, 8, [(1024, 2048), (2048, 512)])},
     "gpt-oss-20b MXFP4": {
-        "bytes": {"mxfp4": 1.27e9, "q8_0": 1.29e9}, "dispatches": 8 * 24 + 3, "layers": 24, "prompt": "mxfp4",
+        "bytes": {"mxfp4": 1.27e9, "q8_0": 1.29e9}, "dispatches": 8 * 24 + 3, "layers": 24,
+        "prompt": {"dense": {"q8_0": 1.0}, "experts": {"mxfp4": 1.0}},
         "matrices": [(5120, 2880), (2880, 4096)], "experts": (32, 4, [(5760, 2880), (2880, 2880)])},
 }
 # (card, model): prompt and generation, tokens per second, and where they were published: the fastest of any program, with the
@@ -45,28 +49,47 @@ PEERS = {
 }
 
 
-def kernels_share(got, card, api, form, phase):
-    """The least share of the kernels that do most of the work in a format, or None."""
-    stems = {"hip": {"decode": ("linear_dot_own_", "gated_dot_own_"), "prompt": ("linear_matrix_128_", "gated_matrix_"),
-                     "experts": ("expert_matrix_", "expert_gated_matrix_")},
-             "vulkan": {"decode": ("linear_dot_own.", "gated_dot_own."), "prompt": ("linear_coop.", "gated_coop."),
-                        "experts": ("expert_coop.",)}}[api][phase]
-    shares = []
+# The kernels that do most of the work of a phase, by the start of their names.
+STEMS = {
+    "hip": {"decode": ("linear_dot_own_", "gated_dot_own_"),
+            "halfs": {"dense": ("linear_matrix_128_", "gated_matrix_"), "experts": ("expert_matrix_", "expert_gated_matrix_")},
+            "int8": {"dense": ("linear_bytes_128_", "gated_bytes_"), "experts": ("expert_bytes_", "expert_gated_bytes_")}},
+    "vulkan": {"decode": ("linear_dot_own.", "gated_dot_own."),
+               "halfs": {"dense": ("linear_coop.", "gated_coop."), "experts": ("expert_coop.",)},
+               "int8": {"dense": ("linear_coop_int8", "gated_coop_int8"), "experts": ("expert_coop_int8",)}},
+}
+
+
+def tile_of(api, kind, what):
+    """Tokens of a tile: HIP's of experts have 64, Vulkan's as many as entries_of_tile() says."""
+    if kind == "dense":
+        return 128
+    experts, used, _ = what["experts"]
+    each = TOKENS * used // experts
+    return 64 if api == "hip" else 32 if each <= 32 else 64 if each < 128 else 128
+
+
+def shares(got, card, api, form, stems, tokens=0):
+    """The share that each kernel of these could reach, of Vulkan's those with tiles of so many tokens."""
     for kernel, of in got.of(card):
         if kernel.api != api or of != form or not kernel.name.startswith(stems):
             continue
-        if phase == "decode" and kernel.decode:
-            shares.append(model.decode_share(kernel, card, got.bytes[form])["share"])
-        elif phase != "decode" and kernel.prompt and "128,128" in kernel.name + ("128,128" if api == "hip" else ""):
-            shares.append(model.prompt_share(kernel, card)["share"])
-    return min(shares, default=None)
+        if kernel.decode:
+            yield model.decode_share(kernel, card, got.bytes[form])["share"]
+        elif kernel.prompt and (api == "hip" or f"256,128,{tokens}," in kernel.name):
+            yield model.prompt_share(kernel, card)["share"]
+
+
+def decode_share(got, card, api, form):
+    """The least share of the kernels that do most of the work in a format, or None."""
+    return min(shares(got, card, api, form, STEMS[api]["decode"]), default=None)
 
 
 def decode_speed(got, card, api, what):
     """Tokens per second and the share of the printed bandwidth, or None."""
     seconds = 0.0
     for form, size in what["bytes"].items():
-        share = kernels_share(got, card, api, form, "decode")
+        share = decode_share(got, card, api, form)
         if share is None:
             return None
         seconds += size / (card["bandwidth_gbs"] * 1e9 * min(share, card["memory_share"]))
@@ -74,26 +97,45 @@ def decode_speed(got, card, api, what):
     return 1.0 / (seconds + gaps), gaps / (seconds + gaps)
 
 
-def tiles_seconds(card, rows, columns, tokens, tokens_of_tile, copies, rate):
-    """A product in tiles of 128 rows, of which each compute unit does one at a time."""
+def tiles_seconds(card, rows, columns, tokens, tokens_of_tile, copies, each):
+    """A product in tiles of 128 rows, of which each compute unit does one at a time, in so many seconds per
+    operation."""
     tiles = math.ceil(rows / 128) * math.ceil(tokens / tokens_of_tile) * copies
     rounds = math.ceil(tiles / card["units"])
-    return rounds * 2.0 * 128 * tokens_of_tile * columns / rate
+    return rounds * 2.0 * 128 * tokens_of_tile * columns * each
 
 
-def prompt_speed(got, card, api, what):
-    per_cycle = next(value for target, value in PEAK.items() if card["target"].startswith(target))
-    peak = per_cycle * card["clock_ghz"] * 1e9  # of a unit
-    share = kernels_share(got, card, api, what["prompt"], "prompt")
-    if share is None:
+def seconds_per_operation(got, card, api, kind, what, types):
+    """A compute unit's, which multiplies formats in the first of these types that they have kernels for, or None."""
+    seconds, tokens = 0.0, tile_of(api, kind, what)
+    peaks = next(value for target, value in got.data["peaks"].items() if card["target"].startswith(target))
+    for form, part in what["prompt"][kind].items():
+        for of in types:
+            share = min(shares(got, card, api, form, STEMS[api][of][kind], tokens), default=None)
+            if share is not None:
+                seconds += part / (peaks[of] * card["clock_ghz"] * 1e9 * share)
+                break
+        else:
+            return None
+    return seconds
+
+
+def prompt_speed(got, card, api, what, types):
+    each = {kind: seconds_per_operation(got, card, api, kind, what, types) for kind in what["prompt"]}
+    if None in each.values():
         return None
-    seconds = sum(tiles_seconds(card, rows, columns, TOKENS, 128, 1, peak * share) for rows, columns in what["matrices"])
+    seconds = sum(tiles_seconds(card, rows, columns, TOKENS, 128, 1, each["dense"]) for rows, columns in what["matrices"])
     if "experts" in what:
         experts, used, matrices = what["experts"]
-        each = kernels_share(got, card, api, what["prompt"], "experts") or share
-        seconds += sum(tiles_seconds(card, rows, columns, max(1, TOKENS * used // experts), 64, experts, peak * each)
-                       for rows, columns in matrices)
+        seconds += sum(tiles_seconds(card, rows, columns, max(1, TOKENS * used // experts), tile_of(api, "experts", what), experts,
+                                     each["experts"]) for rows, columns in matrices)
     return TOKENS / (seconds * what["layers"] / (1.0 - OTHER) + what["dispatches"] * card["launch_us"][api] * 1e-6)
+
+
+def has_int8(got, card, api, what):
+    """True where a format of its prompts has kernels of int8 on the card."""
+    return any(True for kind, forms in what["prompt"].items() for form in forms
+               for _ in shares(got, card, api, form, STEMS[api]["int8"][kind], tile_of(api, kind, what)))
 
 
 def rows(got):
@@ -102,11 +144,14 @@ def rows(got):
         for name, what in MODELS.items():
             peer = PEERS.get((card["name"], name), (None, None, None))
             for api in card["launch_us"]:
-                decode, prompt = decode_speed(got, card, api, what), prompt_speed(got, card, api, what)
+                decode, halfs = decode_speed(got, card, api, what), prompt_speed(got, card, api, what, ("halfs",))
+                int8 = prompt_speed(got, card, api, what, ("int8", "halfs")) if has_int8(got, card, api, what) else None
+                best = max(filter(None, (halfs, int8)), default=None)
                 out.append({"card": card["name"], "model": name, "api": api, "dispatches": what["dispatches"],
                             "us each": card["launch_us"][api] + OP_CYCLES / card["clock_ghz"] * 1e-3,
                             "predicted tok/s": decode and decode[0], "in dispatches %": decode and 100 * decode[1],
                             "published tok/s": peer[1], "ratio": decode and peer[1] and round(decode[0] / peer[1], 2),
-                            "predicted prompt": prompt and float(round(prompt)), "published prompt": peer[0],
-                            "prompt ratio": prompt and peer[0] and round(prompt / peer[0], 2), "published by": peer[2]})
+                            "prompt in halfs": halfs and float(round(halfs)), "prompt in int8": int8 and float(round(int8)),
+                            "published prompt": peer[0], "prompt ratio": best and peer[0] and round(best / peer[0], 2),
+                            "published by": peer[2]})
     return out
