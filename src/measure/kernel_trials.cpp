@@ -5,12 +5,14 @@
 #include "measure/op_alone.h"
 #include "measure/pages.h"
 #include "measure/work_threads.h"
+#include "plan/kernel_key.h"
 
 #include <algorithm>
 #include <bit>
 #include <latch>
 #include <memory>
 #include <numeric>
+#include <set>
 
 namespace redline {
 
@@ -89,11 +91,12 @@ public:
         positions_.resize(std::max(1u, sequences));
     }
 
-    void plan(const Op& op) {
+    // `crossings`: further numbers of rows, so that steps on both sides of a crossover are compared.
+    void plan(const Op& op, std::span<const uint32_t> crossings) {
         const bool has_states = has_history(op) && std::ranges::all_of(plan_.caches, [](const CacheInfo& c) {
                                     return c.is_state();
                                 });
-        if (plan_.max_rows > 1) return plan_many();
+        if (plan_.max_rows > 1) return plan_many(crossings);
         const uint32_t before = has_history(op) && !has_states ? kHistory : 1;
         for (uint32_t i = 0; i < before; ++i) add({1}, i == 0);
         add({1}, true);
@@ -103,17 +106,19 @@ public:
     }
 
 private:
-    void plan_many() {
-        for (const uint32_t count : kRows) {
-            const uint32_t most = std::min(count, plan_.max_rows);
-            const bool first = positions_[0] == 0;
+    void plan_many(std::span<const uint32_t> crossings) {
+        std::vector<uint32_t> counts(crossings.begin(), crossings.end());
+        counts.insert(counts.end(), std::begin(kRows), std::end(kRows));
+        for (size_t i = 0; i < counts.size(); ++i) {
+            const uint32_t most = std::min(counts[i], plan_.max_rows);
+            const bool first = i <= crossings.size();
             if (!first && flops({most, most, positions_[0] + most}) > kMostFlops) return;
             add({most}, true);
             if (positions_.size() < 2) continue;
             // One sequence has one row, the others share the rest.
-            std::vector<uint32_t> counts(positions_.size(), most / uint32_t(positions_.size()));
-            counts.back() = 1;
-            add(counts, true);
+            std::vector<uint32_t> each(positions_.size(), most / uint32_t(positions_.size()));
+            each.back() = 1;
+            add(each, true);
         }
     }
 
@@ -146,6 +151,23 @@ private:
     const Plan& plan_;
     std::vector<uint64_t> positions_;  // of each sequence
 };
+
+// The numbers of rows below and above each crossover that differs from the default in the backend's variants.
+std::vector<uint32_t> crossings_of(const Plan& plan, Backend& backend) {
+    std::set<uint32_t> rows;
+    for (const Step& step : plan.steps)
+        for (const RowClass size : kRowClassList) {
+            const auto found = backend.variants().find({kernel_key(step.op, plan), size});
+            if (found == backend.variants().end()) continue;
+            for (const Choice& one : backend.choices_for(step.op, plan, size)) {
+                const auto value = found->second.find(one.name);
+                if (!one.crossover || value == found->second.end()) continue;
+                for (const uint32_t count : {value->second, value->second + 1})
+                    if (row_class_of(count) == size) rows.insert(count);
+            }
+        }
+    return {rows.begin(), rows.end()};
+}
 
 // The weights of all trials, one after another.
 class AllWeights : public ByteSource {
@@ -195,7 +217,7 @@ public:
         for (const auto& trial : trials) RL_TRY(prepare(*trial));
         for (const auto& trial : trials) {
             const Plan& plan = *trial->of.plan;
-            StepPlanner(*trial).plan(plan.steps[trial->of.step].op);
+            StepPlanner(*trial).plan(plan.steps[trial->of.step].op, crossings_of(trial->plan, backend_));
             const BoundPlan bound = RL_TRY(lower(trial->alone().plan, backend_));
             for (StepRun& run : trial->runs) run.precisions = precisions(bound, run.params());
         }

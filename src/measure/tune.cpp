@@ -57,6 +57,15 @@ uint32_t timed_rows(RowClass rows, const Plan& plan) {
     return std::min(kTrialRows[size_t(rows)], plan.max_rows);
 }
 
+// Where a crossover lies within the class, one number of rows would say nothing about the others.
+std::vector<uint32_t> timed_widths(RowClass rows, const Plan& plan, const Choices& choices) {
+    if (std::ranges::none_of(choices, &Choice::crossover)) return {timed_rows(rows, plan)};
+    std::vector<uint32_t> widths;
+    for (const uint32_t width : widths_of(rows))
+        if (width <= plan.max_rows) widths.push_back(width);
+    return widths.empty() ? std::vector<uint32_t>{timed_rows(rows, plan)} : widths;
+}
+
 // The tasks that are not in `known`, the most important first.
 class Tasks {
 public:
@@ -134,15 +143,18 @@ public:
                                           size, repeats_, one ? bytes : bytes / 4)));
         const Plan& plan = alone_->plan;
         key_ = kernel_key(plan.steps[alone_->step].op, plan);
-        const uint32_t rows = timed_rows(task_.rows, *task_.plan);
+        const Op& op = task_.plan->steps[task_.step].op;
+        const std::vector<uint32_t> widths =
+            timed_widths(task_.rows, *task_.plan, backend_.choices_for(op, *task_.plan, task_.rows));
         // A state starts as zeros at position 0: further on a variant's results would depend on the states
         // left by others.
         const bool has_state =
             std::ranges::any_of(plan.caches, [](const CacheInfo& cache) { return cache.is_state(); });
         // An op that reads a cache may be fastest in one way after few tokens, and in another after many.
-        positions_ = {one && !has_state && !plan.caches.empty() ? plan.sizing.context / 2 : 0};
-        if (positions_[0] > kFewBefore) positions_.push_back(kFewBefore);
-        for (uint32_t i = 0; i < rows; ++i) tokens_.push_back(int32_t(i % OpAlone::kTokens));
+        const uint64_t behind = one && !has_state && !plan.caches.empty() ? plan.sizing.context / 2 : 0;
+        for (const uint32_t width : widths) points_.push_back({behind, width});
+        if (behind > kFewBefore) points_.push_back({kFewBefore, widths.back()});
+        for (uint32_t i = 0; i < widths.back(); ++i) tokens_.push_back(int32_t(i % OpAlone::kTokens));
         weights_ = RL_TRY(backend_.load(alone_->fixture.weights(), alone_->fixture, {}));
         caches_ = RL_TRY(backend_.make_caches(plan.caches));
         return fill_caches();
@@ -165,11 +177,13 @@ public:
         auto out = std::make_unique<Runnable>(Runnable{std::move(made).value(), variant});
         // Each leaves its keys and values at all positions before it is compared, since the variant before it
         // has been timed there.
-        for (size_t i = positions_.size(); i-- > 0;) RL_TRY(step(*out, positions_[i]));
-        const std::span<const float> got = out->executable->output();
-        if (!wrong) {
-            want_.assign(got.begin(), got.end());
-        } else if (!alike(got)) {
+        if (!wrong) want_.resize(points_.size());
+        for (size_t i = points_.size(); i-- > 0;) {
+            RL_TRY(step(*out, points_[i]));
+            const std::span<const float> got = out->executable->output();
+            if (points_[i].position != points_[0].position) continue;
+            if (!wrong) want_[i].assign(got.begin(), got.end());
+            if (!wrong || alike(got, want_[i])) continue;
             wrong->push_back(variant_text(variant) + ": its results are not those of the default variant");
             return std::unique_ptr<Runnable>();
         }
@@ -177,12 +191,11 @@ public:
     }
 
     uint32_t repeats() const { return repeats_; }  // the op's number in a step
-    // Seconds per op: the mean over positions, weighted so that the default, which is timed first, takes as
-    // long at each.
+    // Seconds per op: the mean over positions and widths, weighted so that the default, which is timed first,
+    // takes as long at each.
     Result<double> time(Runnable& runnable, uint32_t steps = 0) {
         std::vector<double> seconds;
-        for (const uint64_t position : positions_)
-            seconds.push_back(RL_TRY(time_at(position, runnable, steps)));
+        for (const Point& point : points_) seconds.push_back(RL_TRY(time_at(point, runnable, steps)));
         const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / double(seconds.size());
         if (scales_.empty())
             for (const double each : seconds) scales_.push_back(mean / each);
@@ -191,34 +204,41 @@ public:
     }
 
 private:
+    // A step's tokens before it, and its rows.
+    struct Point {
+        uint64_t position;
+        uint32_t width;
+    };
+
     // The minimum of several steps, or of `steps`, per op.
-    Result<double> time_at(uint64_t position, Runnable& runnable, uint32_t steps) {
+    Result<double> time_at(const Point& point, Runnable& runnable, uint32_t steps) {
         double least = INFINITY, all = 0.0;
-        const TimedStep what = {task_.key, task_.rows, runnable.variant, position};
+        const TimedStep what = {task_.key, task_.rows, runnable.variant, point.position, point.width};
         for (uint32_t i = 0;
              steps > 0 ? i < steps : i < kLeastSteps || (i < kMostSteps && all < how_.steps_seconds); ++i) {
-            const double seconds = RL_TRY(clock_.time(what, [&] { return step(runnable, position); }));
+            const double seconds = RL_TRY(clock_.time(what, [&] { return step(runnable, point); }));
             least = std::min(least, seconds);
             all += seconds;
             if (all > kMostSeconds) break;
         }
         return least / repeats_;
     }
-    Status step(Runnable& runnable, uint64_t position) {
-        const SequenceStep rows(tokens_, position, 1);
+    Status step(Runnable& runnable, const Point& point) {
+        const std::span<const int32_t> tokens = std::span(tokens_).first(point.width);
+        const SequenceStep rows(tokens, point.position, 1);
         StepParams params = rows;
-        const std::vector<float> lookups(alone_->plan.lookup_floats(tokens_.size()), 1.0f);
+        const std::vector<float> lookups(alone_->plan.lookup_floats(point.width), 1.0f);
         params.lookups = lookups;
         params.cancel = how_.cancel;
         return runnable.executable->run(params);
     }
 
-    bool alike(std::span<const float> got) const {
-        if (got.size() != want_.size()) return false;
+    static bool alike(std::span<const float> got, std::span<const float> want) {
+        if (got.size() != want.size()) return false;
         double noise = 0.0, signal = 0.0;
         for (size_t i = 0; i < got.size(); ++i) {
-            noise += (double(got[i]) - want_[i]) * (double(got[i]) - want_[i]);
-            signal += double(want_[i]) * want_[i];
+            noise += (double(got[i]) - want[i]) * (double(got[i]) - want[i]);
+            signal += double(want[i]) * want[i];
         }
         return noise <= kMostNoise * signal;
     }
@@ -229,7 +249,7 @@ private:
         for (int32_t i = 0; size_t(i) < caches.size(); ++i) {
             const CacheInfo& cache = caches[size_t(i)];
             if (cache.is_state()) continue;
-            const uint64_t count = std::min(positions_[0] / cache.ratio, cache.capacity);
+            const uint64_t count = std::min(points_[0].position / cache.ratio, cache.capacity);
             const std::vector<std::byte> zeros(count * cache.row_bytes() * cache.kv_heads);
             RL_TRY(caches_->write({i}, 0, count, zeros));
         }
@@ -244,12 +264,12 @@ private:
     std::optional<OpAlone> alone_;
     std::string key_;
     uint32_t repeats_ = 1;
-    std::vector<uint64_t> positions_;  // positions that steps are timed at, the highest first
-    std::vector<double> scales_;       // weights of their times
+    std::vector<Point> points_;   // that steps are timed at, those behind the most tokens first
+    std::vector<double> scales_;  // weights of their times
     std::vector<int32_t> tokens_;
     std::unique_ptr<WeightStore> weights_;
     std::unique_ptr<CacheStore> caches_;
-    std::vector<float> want_;  // the default's results
+    std::vector<std::vector<float>> want_;  // the default's results at each point
 };
 
 // The values of a choice besides the first: those below and those above it, the nearest first.

@@ -14,6 +14,7 @@ struct TimedStep {
     RowClass rows = RowClass::one;
     Variant variant;
     uint64_t position = 0;  // tokens before it
+    uint32_t width = 1;     // its number of rows
 };
 
 // Tests replace the clock, so that nothing depends on the machine.

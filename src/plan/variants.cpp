@@ -11,12 +11,31 @@ std::string_view row_class_name(RowClass rows) {
     return kNames[size_t(rows)];
 }
 
+std::span<const uint32_t> widths_of(RowClass rows) {
+    // Steps are recorded for powers of two.
+    static constexpr uint32_t kOne[] = {1}, kFew[] = {2, 4, 8}, kSome[] = {16, 32, 64, 128}, kMany[] = {512};
+    static constexpr std::span<const uint32_t> kAll[] = {kOne, kFew, kSome, kMany};
+    return kAll[size_t(rows)];
+}
+
 Choice choice(std::string name, uint32_t first, std::vector<uint32_t> others, bool any) {
     Choice all{std::move(name), {first}, any};
     for (const uint32_t other : others)
         if (std::find(all.values.begin(), all.values.end(), other) == all.values.end())
             all.values.push_back(other);
     return all;
+}
+
+Choice choice(std::string name, const Default& first, std::vector<uint32_t> others) {
+    Choice one = choice(std::move(name), first.value, std::move(others));
+    one.usual = first;
+    return one;
+}
+
+Choice crossover(std::string name, const Default& first, std::vector<uint32_t> others) {
+    Choice one = choice(std::move(name), first, std::move(others));
+    one.crossover = true;
+    return one;
 }
 
 std::string_view choice_meaning(std::string_view name) {
@@ -28,9 +47,15 @@ std::string_view choice_meaning(std::string_view name) {
     static constexpr Meaning kMeanings[] = {
         {"apart_groups", "work-groups of all rows of a block of experts, each row computed as if alone"},
         {"chosen_late", "1: the products of one row's experts choose these, and no dispatch before them"},
+        {"fragment_rows", "up to so many rows matrices are filled element by element"},
+        {"unsorted_rows", "up to so many rows places of experts are computed one by one, above it sorted"},
+        {"vector_rows", "up to so many rows products go by vector, above it by matrix units or tiles"},
+        {"alone_rows", "up to so many rows each row of a block of experts is computed as if alone"},
+        {"few_rows", "up to so many rows products go to matrix units at the pace of the weights"},
         {"tile_rows", "rows of the matrix in the tile of a work-group"},
         {"tile_tokens", "tokens in the tile of a work-group"},
         {"fragments", "1: matrices of few rows are filled element by element, as the device holds them"},
+        {"unpack", "1: weights are decoded to halfs in memory, and then multiplied, 0: in tiles"},
         {"streamed", "1: weights are copied to shared memory ahead, some stages at a time"},
         {"per_unit", "blocks for each multiprocessor, by which keys are split"},
         {"subgroup", "invocations of a subgroup"},

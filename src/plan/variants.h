@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,15 +22,32 @@ constexpr RowClass row_class_of(uint64_t rows) {
                          : RowClass::many;
 }
 std::string_view row_class_name(RowClass rows);
+// Numbers of rows of a class between which its crossovers lie, in rising order.
+std::span<const uint32_t> widths_of(RowClass rows);
+
+// A default that stands in a table of defaults, with why it does.
+struct Default {
+    uint32_t value = 0;
+    std::string_view devices = {};  // the class of devices: "HIP, waves of 64"
+    std::string_view source = {};   // "measured on an H200", "counted for an MI300X"
+    std::string_view date = {};     // "2026-11-30"
+};
 
 struct Choice {
     std::string name;              // "threads"
     std::vector<uint32_t> values;  // the first is the default
     bool any = false;              // other values, except 0, are possible as well
+    // The values are numbers of rows up to which steps go one way, and above which they go another: such a
+    // choice is timed at all widths_of() its class. 0: the number follows from other choices and the weight.
+    bool crossover = false;
+    Default usual = {};  // where the default stands in a table: the row
 };
 using Choices = std::vector<Choice>;
 // `first`, then those of `others` that differ from it.
 Choice choice(std::string name, uint32_t first, std::vector<uint32_t> others, bool any = false);
+// The same of a default that stands in a table.
+Choice choice(std::string name, const Default& first, std::vector<uint32_t> others);
+Choice crossover(std::string name, const Default& first, std::vector<uint32_t> others);
 
 // A line for people that says what a choice is about, by the end of its name ("gated_threads" ends with
 // "threads"); empty: unknown.
