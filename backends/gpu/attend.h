@@ -11,14 +11,14 @@ class AttendKernel : public GpuKernel {
 public:
     Choices choices(RowClass rows) const override {
         Choices all = attention_.choices(rows);
-        if (rows == RowClass::one && can_fuse_) all.push_back(choice("fused", 1, {0}));
+        if (rows == RowClass::one && fused_.value != 0) all.push_back(choice("fused", fused_, {0}));
         return all;
     }
     void take(RowClass rows, const Variant& variant) override {
         Kernel::take(rows, variant);
         attention_.take(rows, variant);
     }
-    bool wanted() const override { return this->chosen(RowClass::one, "fused", can_fuse_ ? 1 : 0) != 0; }
+    bool wanted() const override { return this->chosen(RowClass::one, "fused", fused_.value) != 0; }
 
     Precision precision(uint64_t rows) const override { return attention_.precision(rows); }
     uint64_t scratch(const Plan& plan) const override { return attention_.scratch(plan); }
@@ -29,12 +29,12 @@ public:
 
 protected:
     template <class Device>
-    AttendKernel(const Attend& op, const Plan& plan, const Device& device, bool can_fuse)
-        : op_(op), attention_(op.attention, plan, device), can_fuse_(can_fuse) {}
+    AttendKernel(const Attend& op, const Plan& plan, const Device& device, const Default& fused)
+        : op_(op), attention_(op.attention, plan, device), fused_(fused) {}
 
     Attend op_;
     Attention attention_;
-    bool can_fuse_;
+    Default fused_;  // 0: it has no such kernel
 };
 
 }  // namespace redline::gpu

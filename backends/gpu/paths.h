@@ -1,6 +1,7 @@
 // How products with a weight are computed, and up to how many rows.
 #pragma once
 
+#include "backends/gpu/defaults.h"
 #include "backends/shared/layout.h"
 #include "plan/alike_rows.h"
 #include "plan/backend.h"
@@ -9,7 +10,7 @@
 
 namespace redline::gpu {
 
-// Up to this many rows products go by vector, each weight read once for all of them; above it by tiles.
+// The most rows of a pass by vector, which reads each weight once for all of them.
 constexpr uint32_t kFewRows = 8;
 // Up to this many rows products on matrix units can go at the pace of the weights: Path::few.
 constexpr uint32_t kMostFew = 64;
@@ -56,20 +57,27 @@ inline Precision precision_of(Path path, const Format& format) {
     return {};
 }
 
-// True where a step's places (row, chosen expert) are sorted by expert for matrix units, so that each
-// expert's matrix is read once for all its places; else places are computed one by one. So few rows as go by
-// vector are never sorted. HIP sorts all others; Vulkan those whose experts have a place each on average:
-// there, places one by one read 1.6 times the bytes. With two, 24 rows of Qwen3-30B-A3B took 14.2 ms on an
-// H200, and 32 rows, which were sorted, 11.3.
-constexpr uint32_t kHipPlaces = 0, kVulkanPlaces = 1;
-inline bool sorts_experts(uint64_t rows, uint64_t used, uint64_t experts, uint32_t least_places) {
-    return rows > kFewRows && rows * used >= least_places * experts;
+// Up to so many rows a step's places (row, chosen expert) are computed one by one; above it they are sorted
+// by expert for matrix units, so that each expert's matrix is read once for all its places. So few rows as go
+// by vector are never sorted.
+inline Default unsorted_rows(const DeviceClass& device, uint64_t experts, uint64_t used) {
+    Default usual = default_of(kExpertDefaults, "unsorted_rows", device);
+    const uint64_t first = (usual.value * experts + used - 1) / used;  // number of rows that is sorted
+    usual.value = uint32_t(std::max<uint64_t>(kFewRows + 1, first)) - 1;
+    return usual;
+}
+// The same as a choice of steps of some rows.
+inline Default some_unsorted_rows(const DeviceClass& device, uint64_t experts, uint64_t used) {
+    Default usual = unsorted_rows(device, experts, used);
+    usual.value = std::min(usual.value, kFewTileRows);
+    return usual;
 }
 // Steps of at most so many rows compute each row of a block of experts as if it were alone: so many hardly
-// share experts. On an H200 32 rows of Qwen3.5-35B-A3B take 12.9 ms alone, and 23.7 sorted (HIP).
-inline uint32_t rows_alone(uint64_t experts, uint32_t used) {
-    constexpr uint32_t kMost = 32;
-    return std::clamp(uint32_t(experts / used), kFewRows, kMost);
+// share experts.
+inline Default rows_alone(const DeviceClass& device, uint64_t experts, uint32_t used) {
+    Default usual = default_of(kExpertDefaults, "alone_rows", device);
+    usual.value = std::clamp(uint32_t(experts / used), kFewRows, usual.value);
+    return usual;
 }
 
 }  // namespace redline::gpu

@@ -66,7 +66,7 @@ Status VulkanBackend::find_fragments() {
 
 // Llama-3.1-8B Q4_K_M on an H200, 2026-11-30 and 2026-11-29.
 double VulkanBackend::row_cost(uint32_t rows) const {
-    if (uses_fragments(*device_)) return rows <= 1 ? 1.0 : rows <= 8 ? 1.57 : 2.05;
+    if (uses_fragments(*device_).value != 0) return rows <= 1 ? 1.0 : rows <= 8 ? 1.57 : 2.05;
     return rows <= 1 ? 1.0 : rows <= 2 ? 1.54 : rows <= 4 ? 2.07 : 3.2;
 }
 

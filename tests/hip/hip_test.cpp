@@ -1,5 +1,6 @@
 // The host side of the HIP backend on the test double: which kernels a card gets, memory that runs out, a
 // device that is lost, replay.
+#include "backends/gpu/paths.h"
 #include "backends/hip/kernels/few_args.h"
 #include "backends/hip/runtime/device.h"
 #include "backends/hip/runtime/memory.h"
@@ -468,4 +469,40 @@ TEST_CASE("a step that is cancelled ends with an error and the next one runs") {
     REQUIRE(!cancelled.ok());
     CHECK(mentions(cancelled.error(), "interrupted"));
     CHECK(step(*made, 1).ok());
+}
+
+TEST_CASE("defaults of ways: each row says for which devices and where from, and is found by properties") {
+    const std::span<const gpu::DefaultRow> tables[] = {gpu::kProductDefaults, gpu::kExpertDefaults,
+                                                       gpu::kAttentionDefaults};
+    for (const auto table : tables)
+        for (const gpu::DefaultRow& row : table) {
+            INFO(row.choice, ", ", row.usual.devices);
+            CHECK(row.usual.devices != "");
+            CHECK(row.usual.source != "");
+            CHECK(choice_meaning(row.choice) != "");
+        }
+    const auto products = [](std::string_view choice, const gpu::DeviceClass& device,
+                             std::string_view format) {
+        return gpu::default_of(gpu::kProductDefaults, choice, device, format).value;
+    };
+    const gpu::DeviceClass cdna{.hip = true, .wave = 64, .matrix_units = true},
+        rdna3{.hip = true, .matrix_units = true}, rdna2{.hip = true}, vulkan{.matrix_units = true},
+        apart{.matrix_units = true, .fragments = true, .fragments_apart = true};
+    CHECK(products("few_rows", cdna, "Q4_K") == 16);
+    CHECK(products("few_rows", rdna3, "Q4_K") == 64);
+    CHECK(products("vector_rows", rdna3, "F16") == 1);
+    CHECK(products("vector_rows", rdna2, "Q4_K") == 8);
+    CHECK(products("vector_rows", vulkan, "F16") == 2);
+    CHECK(products("vector_rows", vulkan, "Q8_0") == 4);
+    CHECK(products("vector_rows", vulkan, "Q4_K") == 8);
+    CHECK(products("vector_rows", apart, "Q4_K") == 1);
+    CHECK(products("fragments", vulkan, "Q4_K") == 0);
+    CHECK(products("fragments", apart, "Q4_K") == 1);
+    CHECK(gpu::unsorted_rows(rdna3, 128, 8).value == 8);
+    CHECK(gpu::unsorted_rows(vulkan, 128, 8).value == 15);
+    CHECK(gpu::unsorted_rows(vulkan, 256, 1).value == 255);
+    CHECK(gpu::some_unsorted_rows(vulkan, 256, 1).value == 128);
+    CHECK(gpu::rows_alone(rdna3, 128, 8).value == 16);
+    CHECK(gpu::rows_alone(rdna3, 512, 8).value == 32);
+    CHECK(gpu::rows_alone(vulkan, 8, 2).value == 8);
 }

@@ -1,6 +1,6 @@
 // Every op on every backend of this build and level of this machine against the reference, within the bound
 // that the reference computes from the data.
-#include "cases/kernel_cases.h"
+#include "cases/crossover_cases.h"
 #include "devices/device_choice.h"
 #include "measure/pages.h"
 #include "reference/reference_product.h"
@@ -274,6 +274,11 @@ TEST_CASE("every kernel of HIP for a format, a row class or a type of cache is w
     for (const Format* format : all_formats())
         if (any_has_kernels(*format)) formats.push_back(format);
     run_share(kernel_cases(formats), worst);
+}
+
+TEST_CASE("wherever the crossovers between ways lie, products and experts are within their bounds") {
+    std::map<std::string, double> worst;
+    run_share(crossover_cases(), worst);
 }
 
 TEST_CASE("a product that lacks some terms is told from one that is rounded, though it is within the bound") {

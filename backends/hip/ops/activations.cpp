@@ -3,12 +3,12 @@
 
 namespace redline::hip {
 
-Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceReport& report) {
+Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceReport& report,
+             const Crossovers& up_to) {
     const WeightLayout& layout = *weight_layout(format);
-    if (rows > 1 && rows <= most_few(report) && cols % 32 == 0 && format.name != "F32" &&
-        report.matrix_units())
-        return Path::few;
-    if (rows > kFewRows) return cols % 32 == 0 && format.name != "F32" ? Path::matrices : Path::tiles;
+    const bool whole = cols % 32 == 0 && format.name != "F32", few = whole && report.matrix_units();
+    if (few && rows > up_to.vector_rows && rows <= up_to.few_rows) return Path::few;
+    if (rows > (whole && !few ? up_to.vector_rows : kFewRows)) return whole ? Path::matrices : Path::tiles;
     if (!layout.quantized()) return rows == 1 && cols % 32 == 0 ? Path::floats_own : Path::floats;
     return rows == 1 && own_bytes(cols) <= kMostShared ? Path::dot_own : Path::dot_prepared;
 }

@@ -9,8 +9,6 @@ namespace redline::hip {
 // The same numbers as in kernels/attention_few.h, latent.h and entries.h.
 constexpr uint32_t kAttentionThreads = 256;
 constexpr uint64_t kLeastKeys = 64;
-// That fit into a multiprocessor at a time, unless more were faster.
-constexpr uint32_t kBlocksPerUnit = 2;
 
 class SplitKernel : public gpu::SplitAttention<HipKernel> {
 protected:
@@ -37,7 +35,7 @@ protected:
     }
     // Enough blocks to fill the device, but no more than there are keys for. Those without keys end at once.
     uint32_t splits_for(uint64_t keys, uint64_t least, uint64_t blocks, uint32_t rows, uint64_t most) const {
-        const uint32_t per_unit = chosen(row_class_of(rows), "per_unit", kBlocksPerUnit);
+        const uint32_t per_unit = chosen(row_class_of(rows), "per_unit", usual_per_unit().value);
         return gpu::key_splits(keys, least, blocks, uint64_t(units_) * per_unit, most, true);
     }
     // Where the last block merges splits, there must be counters for them.

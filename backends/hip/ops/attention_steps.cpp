@@ -66,7 +66,7 @@ public:
 
     // At most so many queries of a block, and so many blocks of a multiprocessor.
     Choices choices(RowClass rows) const override {
-        const Choice per_unit = choice("per_unit", kBlocksPerUnit, {1, 3, 4, 8});
+        const Choice per_unit = choice("per_unit", usual_per_unit(), {1, 3, 4, 8});
         const bool few = rows == RowClass::one || rows == RowClass::few;
         if (!few || !whole_eights()) return {per_unit};
         return {per_unit, choice("queries", usual_queries(rows), gpu::halves_of(most_queries(rows)))};
@@ -242,12 +242,9 @@ private:
 // Attention does rope and store of one row by itself; of more, a launch before it does.
 class AttendKernel : public gpu::AttendKernel<HipKernel, AttentionKernel, View> {
 public:
-    // Not where launches overlap, where kernels are built without it: the launch saved is shorter there than
-    // rope in each block (on an H100 Llama-3.1-8B generates 437 to 439 tok/s so instead of 440, Qwen3-30B-A3B
-    // 300 instead of 313).
     AttendKernel(const Attend& op, const Plan& plan, const Device& device)
         : gpu::AttendKernel<HipKernel, AttentionKernel, View>(op, plan, device,
-                                                              !device.report().copies_ahead()) {}
+                                                              attention_default("fused", device.report())) {}
 
     Status launch(Launcher& launcher, const View& view) const override {
         if (view.rows == 1) return attention_.launch(launcher, view, &op_.store);

@@ -70,7 +70,7 @@ public:
 
     static bool fits(const Attention& op) { return op.shape.head_dim % 8 == 0; }
 
-    Choices choices(RowClass) const override { return {choice("per_unit", kBlocksPerUnit, {1, 4, 8})}; }
+    Choices choices(RowClass) const override { return {choice("per_unit", usual_per_unit(), {1, 4, 8})}; }
 
     Status launch(Launcher& launcher, const View& view) const override {
         args::BlockFewArgs args = {};

@@ -172,14 +172,6 @@ Status launch_chosen(Launcher& launcher, const std::string& module, const std::s
     return launcher.launch(module, kernel, grid, args);
 }
 
-class ChosenExpertsKernel : public HipKernel {
-protected:
-    GroupedExperts::Chosen grouped_chosen(uint64_t rows) const {
-        const RowClass size = row_class_of(rows);
-        return {chosen(size, "spread", GroupedExperts::kSpread), chosen(size, "int8", 0) != 0};
-    }
-};
-
 class ExpertLinearKernel : public ChosenExpertsKernel {
 public:
     ExpertLinearKernel(const ExpertLinear& op, const Plan& plan, const Device& device)
@@ -204,14 +196,15 @@ public:
     bool leaves_int8() const override { return sums_one(); }
 
     Precision precision(uint64_t rows) const override {
-        return grouped_.precision(rows, activations_ > 0, grouped_chosen(rows).int8);
+        return grouped_.precision(rows, activations_ > 0, chosen_for(grouped_, rows));
     }
 
     uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, bool(op_.scales)); }
 
     Status launch(Launcher& launcher, const View& view) const override {
         const args::ExpertArgs args = args_of(view);
-        if (grouped_.takes(view.rows)) return launch_grouped(launcher, view, args);
+        if (const auto how = chosen_for(grouped_, view.rows); grouped_.takes(view.rows, how.unsorted))
+            return launch_grouped(launcher, view, args, how);
         const std::string module = view.weights[op_.w].layout->name;
         if (view.rows == 1 && sums_one()) return launch_row(launcher, view, 0);
         return launch_experts(launcher, view, module, (activations_ ? "expert_dot_" : "expert_") + module,
@@ -247,8 +240,8 @@ private:
         return args;
     }
 
-    Status launch_grouped(Launcher& launcher, const View& view, const args::ExpertArgs& args) const {
-        const GroupedExperts::Chosen how = grouped_chosen(view.rows);
+    Status launch_grouped(Launcher& launcher, const View& view, const args::ExpertArgs& args,
+                          const GroupedExperts::Chosen& how) const {
         if (!args.scales) return grouped_.launch(launcher, view, args, args.y, how);
         float* results = grouped_.results(view);
         RL_TRY(grouped_.launch(launcher, view, args, results, how));
@@ -284,7 +277,7 @@ public:
     bool leaves_int8() const override { return by_row(); }
 
     Precision precision(uint64_t rows) const override {
-        return grouped_.precision(rows, activations_ > 0, grouped_chosen(rows).int8);
+        return grouped_.precision(rows, activations_ > 0, chosen_for(grouped_, rows));
     }
 
     uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, false); }
@@ -292,8 +285,8 @@ public:
     Status launch(Launcher& launcher, const View& view) const override {
         if (view.rows == 1 && by_row()) return launch_row(launcher, view, op_.x, {}, {}, 0);
         const args::ExpertArgs args = args_of(view, op_.x);
-        if (grouped_.takes(view.rows))
-            return grouped_.launch(launcher, view, args, args.y, grouped_chosen(view.rows));
+        if (const auto how = chosen_for(grouped_, view.rows); grouped_.takes(view.rows, how.unsorted))
+            return grouped_.launch(launcher, view, args, args.y, how);
         const std::string module = view.weights[op_.gate].layout->name;
         return launch_experts(launcher, view, module,
                               (activations_ ? "expert_gated_dot_" : "expert_gated_") + module, args, op_.used,
@@ -386,13 +379,17 @@ public:
             if (kernel) shared_.emplace_back(static_cast<HipKernel*>(kernel.release()));
         }
         if (linear_.takes_int8())
-            alone_ = gpu::rows_alone(plan.weight(op.route.w).tensor.shape.rows, op.route.used);
+            usual_alone_ =
+                gpu::rows_alone({.hip = true}, plan.weight(op.route.w).tensor.shape.rows, op.route.used);
     }
 
     // Of one row: those of its parts, and whether it is computed whole.
     Choices choices(RowClass rows) const override {
         if (rows != RowClass::one) {
-            Choices all = gated_.choices(rows);
+            Choices all;
+            if (rows == RowClass::some && usual_alone_.value > 1)
+                all.push_back(crossover("alone_rows", usual_alone_, {kFewRows, 16, 32, 64}));
+            for (Choice& one : gated_.choices(rows)) all.push_back(std::move(one));
             for (Choice& one : linear_.choices(rows))
                 if (std::ranges::find(all, one.name, &Choice::name) == all.end())
                     all.push_back(std::move(one));
@@ -400,7 +397,7 @@ public:
         }
         Choices all = gated_.named_choices(rows, "gated_", bool(op_.shared));
         for (Choice& one : linear_.named_choices(rows, "sum_")) all.push_back(std::move(one));
-        all.push_back(choice("fused", 1, {0}));
+        all.push_back(choice("fused", GroupedExperts::expert_default("fused"), {0}));
         return all;
     }
     void take(RowClass rows, const Variant& variant) override {
@@ -412,7 +409,9 @@ public:
         gated_.take(rows, part_of(variant, "gated_"));
         linear_.take(rows, part_of(variant, "sum_"));
     }
-    bool wanted() const override { return chosen(RowClass::one, "fused", 1) != 0; }
+    bool wanted() const override {
+        return chosen(RowClass::one, "fused", GroupedExperts::expert_default("fused").value) != 0;
+    }
 
     bool possible(const Plan& plan) const {
         return route_.by_row() && gated_.by_row() && (!op_.shared || takes_shared(plan));
@@ -421,7 +420,7 @@ public:
     bool leaves_int8() const override { return linear_.leaves_int8(); }
 
     Precision precision(uint64_t rows) const override {
-        if (rows <= alone_) rows = 1;
+        if (rows <= alone()) rows = 1;
         Precision all = loosest(gated_.precision(rows), linear_.precision(rows));
         for (const auto& kernel : shared_) all = loosest(all, kernel->precision(rows));
         return all;
@@ -430,13 +429,13 @@ public:
     // Rows alone have the router's logits there, then what the experts' first products leave for their
     // second.
     uint64_t scratch(const Plan& plan) const override {
-        uint64_t most = between(plan) + uint64_t(hidden_bytes(plan)) * std::min(alone_, plan.max_rows);
+        uint64_t most = between(plan) + uint64_t(hidden_bytes(plan)) * std::min(alone(), plan.max_rows);
         for (const auto& kernel : shared_) most = std::max(most, kernel->scratch(plan));
         return std::max({most, route_.scratch(plan), gated_.scratch(plan), linear_.scratch(plan)});
     }
 
     Status launch(Launcher& launcher, const View& view) const override {
-        if (view.rows <= alone_) return launch_row(launcher, view);
+        if (view.rows <= alone()) return launch_row(launcher, view);
         const RmsNorm& norm = op_.norm;
         RL_TRY(launch_norm(launcher, view, norm, view.slot(norm.y)));
         RL_TRY(route_.launch(launcher, view));
@@ -460,10 +459,13 @@ private:
                width % 32 == 0 && own_bytes(sum) <= kMostShared;
     }
 
+    // Steps of at most so many rows compute each as if it were alone.
+    uint32_t alone() const { return chosen(RowClass::some, "alone_rows", usual_alone_.value); }
+
     // The bytes of the router's logits, of which the shared expert's is the last of each row.
     uint64_t between(const Plan& plan) const {
         return aligned((plan.weight(op_.route.w).tensor.shape.rows + 1) * 4 *
-                       std::min(alone_, plan.max_rows));
+                       std::min(alone(), plan.max_rows));
     }
     // The bytes of a row that is left as int8.
     uint32_t hidden_bytes(const Plan& plan) const {
@@ -533,7 +535,7 @@ private:
     }
 
     ExpertBlock op_;
-    uint32_t alone_ = 1;  // steps of at most so many rows compute each as if it were alone
+    Default usual_alone_ = {.value = 1};
     RouteKernel route_;
     ExpertGatedKernel gated_;
     ExpertLinearKernel linear_;

@@ -9,6 +9,12 @@ namespace redline::hip {
 // that each expert's matrix is read once.
 class GroupedExperts {
 public:
+    // The values of its choices.
+    struct Chosen {
+        uint32_t unsorted, spread;
+        bool int8;
+    };
+
     // `places_of_x`: x has a row per place, not per token.
     GroupedExperts(const Tensor& w, uint32_t used, bool places_of_x)
         : tensor_(w),
@@ -16,9 +22,8 @@ public:
           per_expert_(places_of_x),
           possible_(w.shape.cols % 32 == 0 && w.format->name != "F32") {}
 
-    bool takes(uint64_t rows) const {
-        return possible_ && gpu::sorts_experts(rows, used_, tensor_.shape.count, gpu::kHipPlaces);
-    }
+    // `unsorted`: the most rows whose places are not sorted.
+    bool takes(uint64_t rows, uint32_t unsorted) const { return possible_ && rows > unsorted; }
     // The groups, x as halfs or in int8, and results per place where `weighted`.
     uint64_t scratch(const Plan& plan, bool weighted) const {
         if (!possible_) return 0;
@@ -26,27 +31,30 @@ public:
         return at.results + (weighted ? places(plan.max_rows) * tensor_.shape.rows * 4 : 0);
     }
     // `dots`: what it does not take is multiplied in int8.
-    Precision precision(uint64_t rows, bool dots, bool int8) const {
-        const Path path = takes(rows) ? Path::matrices : dots ? Path::dot_own : Path::floats;
-        return precision_of(in_bytes(path, int8), *tensor_.format);
+    Precision precision(uint64_t rows, bool dots, const Chosen& how) const {
+        const Path path = takes(rows, how.unsorted) ? Path::matrices : dots ? Path::dot_own : Path::floats;
+        return precision_of(in_bytes(path, how.int8), *tensor_.format);
     }
     // Where weighted results per place go.
     float* results(const View& view) const { return view.scratch_at(parts(view.rows).results); }
 
     // So many times as many tiles as an expert has on average are launched: blocks go on where there are
     // more.
-    static constexpr uint32_t kSpread = 4;
     Choices choices(RowClass rows) const {
         if (!possible_ || (rows != RowClass::some && rows != RowClass::many)) return {};
-        Choices all = {choice("spread", kSpread, {1, 2})};
-        if (has_byte_kernels(*tensor_.format)) all.push_back(choice("int8", 0, {1}));
+        Choices all = {choice("spread", expert_default("spread"), {1, 2})};
+        if (rows == RowClass::some)
+            all.insert(all.begin(), crossover("unsorted_rows", some_unsorted(), {kFewRows, 16, 32, 64}));
+        if (has_byte_kernels(*tensor_.format)) all.push_back(choice("int8", expert_default("int8"), {1}));
         return all;
     }
-    // The values of these choices.
-    struct Chosen {
-        uint32_t spread;
-        bool int8;
-    };
+    static const Default& expert_default(std::string_view choice) {
+        return gpu::default_of(gpu::kExpertDefaults, choice, {.hip = true});
+    }
+    Default some_unsorted() const {
+        return gpu::some_unsorted_rows({.hip = true}, tensor_.shape.count, used_);
+    }
+    Default unsorted() const { return gpu::unsorted_rows({.hip = true}, tensor_.shape.count, used_); }
 
     // y: (places, rows of one expert).
     Status launch(Launcher& launcher, const View& view, const args::ExpertArgs& op, float* y,
@@ -77,6 +85,19 @@ private:
     uint32_t used_;
     bool per_expert_;
     bool possible_;
+};
+
+// Kernels whose places are sorted in steps of many rows.
+class ChosenExpertsKernel : public HipKernel {
+protected:
+    GroupedExperts::Chosen chosen_for(const GroupedExperts& grouped, uint64_t rows) const {
+        const RowClass size = row_class_of(rows);
+        const uint32_t unsorted = size == RowClass::some
+                                      ? chosen(size, "unsorted_rows", grouped.some_unsorted().value)
+                                      : grouped.unsorted().value;
+        return {unsorted, chosen(size, "spread", grouped.expert_default("spread").value),
+                chosen(size, "int8", grouped.expert_default("int8").value) != 0};
+    }
 };
 
 }  // namespace redline::hip

@@ -100,7 +100,7 @@ struct LatentFit {
     // Blocks per multiprocessor, and queries of a block, of which 0 is what queries() says of `rows`; those
     // of one row are known.
     Choices choices(RowClass rows) const {
-        const Choice per_unit = choice("per_unit", kBlocksPerUnit, {1, 4, 8});
+        const Choice per_unit = choice("per_unit", usual_per_unit(), {1, 4, 8});
         if (!whole_eights()) return {per_unit};
         std::vector<uint32_t> others;
         for (uint32_t n = least_queries(); n <= kMostLatentQueries && shared_bytes(n) <= kQueryBytes; n *= 2)
@@ -130,7 +130,9 @@ public:
     Choices choices(RowClass rows) const override {
         if (!by_matrix_) return fit_.choices(rows);
         const uint32_t usual = rows == RowClass::many ? most_queries_ : few_queries_;
-        return {choice("per_unit", kBlocksPerUnit, {1, 4}, true),
+        Choice per_unit = choice("per_unit", usual_per_unit(), {1, 4});
+        per_unit.any = true;
+        return {per_unit,
                 choice("queries", usual, {16, most_queries_})};
     }
 

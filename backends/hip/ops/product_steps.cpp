@@ -1,6 +1,5 @@
 // Linear, LinearGroup and Gated: products of one set of activations with one to four matrices.
-#include "kernels/few_args.h"
-#include "steps.h"
+#include "any_product.h"
 
 #include <array>
 
@@ -101,15 +100,16 @@ struct Tiled {
     uint32_t rows = 0, tokens = 0;  // of a tile: 128 or 64, the latter with rows of 64; 0: as they fit
     uint32_t shares = 0;            // blocks that share a tile's columns at most; 0: as they fit
     bool bytes = false;             // by kernels/byte_tile.h
+    uint32_t few_rows = 0;          // up to so many rows no blocks share columns
 };
 
 // Blocks of kernels/tile.h that a device runs at a time.
 uint32_t tile_slots(const DeviceReport& report) {
     return 2 * report.multiprocessors;
 }
-// Bytes that blocks leave sums in which share a tile's columns.
-uint64_t share_bytes(const Plan& plan, const DeviceReport& report) {
-    return plan.max_rows > most_few(report) ? uint64_t(tile_slots(report)) * 128 * 128 * 4 : 0;
+// Bytes that blocks leave sums in which share a tile's columns, in steps of more than `few_rows`.
+uint64_t share_bytes(const Plan& plan, const DeviceReport& report, uint32_t few_rows) {
+    return plan.max_rows > few_rows ? uint64_t(tile_slots(report)) * 128 * 128 * 4 : 0;
 }
 
 // How products of many tokens are cut into blocks.
@@ -145,7 +145,7 @@ MatrixLaunch matrix_launch(const View& view, const Tiled& p, uint32_t rows, cons
     const uint32_t most = std::max<uint32_t>(1, args.cols / kLeastShare);
     const uint64_t fit =
         std::clamp<uint64_t>(tile_slots(report) / blocks(), 1, p.shares > 0 ? p.shares : most);
-    const auto wanted = uint32_t(rows > most_few(report) ? std::min<uint64_t>(fit, most) : 1);
+    const auto wanted = uint32_t(rows > p.few_rows ? std::min<uint64_t>(fit, most) : 1);
     constexpr uint32_t kDepth = 64;  // as kernels/tile.h has it
     how.share = (args.cols / wanted + kDepth - 1) / kDepth * kDepth;
     how.shares = blocks_for(args.cols, how.share);
@@ -256,15 +256,6 @@ Status launch_few(Launcher& launcher, const View& view, const Tiled& p, const Ac
                            striding(few_grid(args.tiles, rows, report), how.threads, how.shared), args);
 }
 
-// True where a step of so many rows can hand them on as halfs, as kernels/few.h has it.
-bool hands_rows(uint32_t rows, const DeviceReport& report) {
-    return rows > 1 && !report.copies_ahead() && few_tokens(rows, report) <= args::kMostHanded;
-}
-// Parts in which the rows that a product of few makes are left, tiles of 16.
-uint32_t few_leaving(const View& view, uint64_t results, const DeviceReport& report) {
-    return hands_rows(view.rows, report) ? uint32_t(results / 16) : 0;
-}
-
 args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Activations& x, Path path,
                        bool accumulate) {
     args::DotArgs args = {};
@@ -308,36 +299,15 @@ Status launch_dots(Launcher& launcher, const View& view, const DotKernel& kernel
     return launcher.launch(module, fmt::format("{}_{}_{}{}", name, tokens, module, other), shape, args);
 }
 
-// What Linear, LinearGroup and Gated have in common: how they are launched is chosen alike.
-class AnyProduct : public HipKernel {
-protected:
-    explicit AnyProduct(const Device& device) : report_(device.report()) {}
-
-    const DeviceReport& report() const { return report_; }
-    Choices own_choices(uint64_t rows) const { return hip::own_choices(rows, report_); }
-    // How so many rows are multiplied by a matrix.
-    Path path_in(const Tensor& tensor, uint64_t rows) const {
-        return in_bytes(path_of(*tensor.format, tensor.shape.cols, rows, report_),
-                        chosen(row_class_of(rows), "int8", 0) != 0);
-    }
-    static Choice int8_choice() { return choice("int8", 0, {1}); }
-    OwnLaunch own_launch() const {
-        return {chosen(RowClass::one, "blocks", most_own_blocks(report_)),
-                chosen(RowClass::one, "streamed", 1) != 0};
-    }
-
-private:
-    const DeviceReport& report_;
-};
-
 class ProductKernel : public AnyProduct {
 public:
-    ProductKernel(Products op, const Device& device)
+    ProductKernel(Products op, const Plan& plan, const Device& device)
         : AnyProduct(device),
           x_(op.x),
           norm_(op.norm),
           parts_(std::move(op.parts)),
           accumulate_(op.accumulate),
+          alike_(plan.alike(kFewRows)),
           tensors_(std::move(op.tensors)) {}
 
     Choices choices(RowClass rows) const override {
@@ -352,11 +322,14 @@ public:
             all_bytes &= has_byte_kernels(*tensor.format);
         }
         if (rows == RowClass::one && all_own) return own_choices(results);
-        if ((rows != RowClass::some && rows != RowClass::many) || !all_matrices) return {};
-        Choices tiles = {choice("tile_rows", 0, {128, 64}), choice("tile_tokens", 0, {128, 64}),
-                         choice("shares", 0, {1, 2, 4, 8})};
-        if (all_bytes) tiles.push_back(int8_choice());
-        return tiles;
+        Choices all = crossover_choices(rows, tensors_, alike_);
+        if ((rows != RowClass::some && rows != RowClass::many) || !all_matrices) return all;
+        for (Choice& one : Choices{choice("tile_rows", 0, {128, 64}), choice("tile_tokens", 0, {128, 64}),
+                                   choice("shares", 0, {1, 2, 4, 8})})
+            all.push_back(std::move(one));
+        // Before the others: where tiles end, and the best of them, depend on it.
+        if (all_bytes) all.insert(all.begin(), int8_choice());
+        return all;
     }
 
     Precision precision(uint64_t rows) const override {
@@ -368,7 +341,7 @@ public:
 
     // The activations, then sums of blocks that share columns.
     uint64_t scratch(const Plan& plan) const override {
-        return Activations::scratch(plan, x_) + share_bytes(plan, report());
+        return Activations::scratch(plan, x_) + share_bytes(plan, report(), crossovers().few_rows);
     }
 
     bool takes_int8() const override {
@@ -387,9 +360,9 @@ public:
         return tensors_.size() == 1 &&
                path_of(*tensors_[0].format, tensors_[0].shape.cols, 2, report()) == Path::few;
     }
-    bool takes_halfs(const View& view) const override { return hands_rows(view.rows, report()); }
+    bool takes_halfs(const View& view) const override { return hands(view, tensors_, x_); }
     uint32_t parts_left(const View& view) const override {
-        return few_leaving(view, tensors_[0].shape.rows, report());
+        return hands(view, tensors_, x_) ? uint32_t(tensors_[0].shape.rows / kHandedPart) : 0;
     }
 
     Status launch(Launcher& launcher, const View& view) const override {
@@ -438,7 +411,7 @@ private:
                 launcher, view,
                 {parts, false, Act::silu, accumulate_, view.scratch_at(Activations::scratch(view.plan, x_)),
                  chosen(size, "tile_rows", 0), chosen(size, "tile_tokens", 0), chosen(size, "shares", 0),
-                 path == Path::int8_matrices},
+                 path == Path::int8_matrices, crossovers().few_rows},
                 x, rows);
         if (path == Path::few)
             return launch_few(launcher, view, {parts, false, Act::silu, accumulate_}, x, rows);
@@ -455,22 +428,24 @@ private:
     Norm norm_;
     std::vector<Part> parts_;
     bool accumulate_;
+    bool alike_;  // steps of 2 to kFewRows rows are to compute each row alike
     std::vector<Tensor> tensors_;
 };
 
 class GatedKernel : public AnyProduct {
 public:
     GatedKernel(const Gated& op, const Plan& plan, const Device& device)
-        : AnyProduct(device), op_(op), tensor_(plan.weight(op.gate).tensor) {}
+        : AnyProduct(device), op_(op), tensor_(plan.weight(op.gate).tensor), alike_(plan.alike(kFewRows)) {}
 
     Choices choices(RowClass rows) const override {
         const Path one = path(1);
         const bool own = one == Path::dot_own || one == Path::floats_own;
         if (rows == RowClass::one && own) return own_choices(tensor_.shape.rows);
+        Choices all = crossover_choices(rows, std::span(&tensor_, 1), alike_);
         if ((rows == RowClass::some || rows == RowClass::many) && has_byte_kernels(*tensor_.format) &&
             path_of(*tensor_.format, tensor_.shape.cols, kMostFew + 1, report()) == Path::matrices)
-            return {int8_choice()};
-        return {};
+            all.insert(all.begin(), int8_choice());
+        return all;
     }
 
     Precision precision(uint64_t rows) const override { return precision_of(path(rows), *tensor_.format); }
@@ -478,18 +453,18 @@ public:
     // The activations, then, in f32, the product with `up`, or sums of blocks that share columns.
     uint64_t scratch(const Plan& plan) const override {
         return Activations::scratch(plan, op_.x) +
-               std::max(aligned(plan.slot_bytes(op_.y)), share_bytes(plan, report()));
+               std::max(aligned(plan.slot_bytes(op_.y)), share_bytes(plan, report(), crossovers().few_rows));
     }
 
     bool takes_int8() const override { return path(1) == Path::dot_own; }
     bool leaves_int8() const override { return path(1) == Path::dot_own; }
-    bool takes_few() const override {
-        return tensor_.shape.cols % kHandedColumns == 0 && path(2) == Path::few;
+    bool takes_few() const override { return tensor_.shape.cols % kHandedColumns == 0 && leaves_few(); }
+    bool leaves_few() const override {
+        return path_of(*tensor_.format, tensor_.shape.cols, 2, report()) == Path::few;
     }
-    bool leaves_few() const override { return path(2) == Path::few; }
-    bool takes_halfs(const View& view) const override { return hands_rows(view.rows, report()); }
+    bool takes_halfs(const View& view) const override { return hands(view, std::span(&tensor_, 1), op_.x); }
     uint32_t parts_left(const View& view) const override {
-        return few_leaving(view, tensor_.shape.rows, report());
+        return hands(view, std::span(&tensor_, 1), op_.x) ? uint32_t(tensor_.shape.rows / kHandedPart) : 0;
     }
 
     Status launch(Launcher& launcher, const View& view) const override {
@@ -502,7 +477,8 @@ public:
         float* apart = view.scratch_at(Activations::scratch(view.plan, op_.x));
         if (way == Path::matrices || way == Path::int8_matrices)
             return launch_matrices(launcher, view,
-                                   {parts, true, op_.act, false, apart, 0, 0, 0, way == Path::int8_matrices},
+                                   {parts, true, op_.act, false, apart, 0, 0, 0, way == Path::int8_matrices,
+                                    crossovers().few_rows},
                                    x, rows);
         if (way == Path::few) return launch_few(launcher, view, {parts, true, op_.act}, x, rows);
         args::DotArgs args = dot_args(view, parts, x, way, false);
@@ -530,6 +506,7 @@ private:
 
     Gated op_;
     Tensor tensor_;
+    bool alike_;  // as of ProductKernel
 };
 
 }  // namespace
@@ -583,7 +560,7 @@ Status launch_floats(Launcher& launcher, const View& view, Weight w, const float
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (auto products = products_of(op, plan); products && !products->function)
-        return std::make_unique<ProductKernel>(std::move(*products), device);
+        return std::make_unique<ProductKernel>(std::move(*products), plan, device);
     const auto* gated = std::get_if<Gated>(&op);
     if (!gated || !has_layout(plan, gated->gate, gated->up)) return nullptr;
     return std::make_unique<GatedKernel>(*gated, plan, device);

@@ -115,19 +115,43 @@ Status launch_each(Launcher& launcher, const View& view, EachRow row, const floa
 std::string cache_module(const View& view, Cache cache);
 std::string cache_kernel(std::string_view stem, const View& view, Cache cache);
 
+inline gpu::DeviceClass class_of(const DeviceReport& report) {
+    return {.hip = true,
+            .wave = report.wave(),
+            .matrix_units = report.matrix_units(),
+            .overlaps = report.copies_ahead()};
+}
+inline const Default& attention_default(std::string_view choice, const DeviceReport& report) {
+    return gpu::default_of(gpu::kAttentionDefaults, choice, class_of(report));
+}
+// Blocks of attention for each multiprocessor.
+inline const Default& usual_per_unit() {
+    return gpu::default_of(gpu::kAttentionDefaults, "per_unit", {.hip = true});
+}
+// Up to how many rows products go by vector, and by Path::few.
+struct Crossovers {
+    uint32_t vector_rows, few_rows;
+};
+inline Default usual_vector_rows(const DeviceReport& report) {
+    return gpu::default_of(gpu::kProductDefaults, "vector_rows", class_of(report));
+}
+inline Default usual_few_rows(const DeviceReport& report) {
+    return gpu::default_of(gpu::kProductDefaults, "few_rows", class_of(report));
+}
+inline Crossovers usual_crossovers(const DeviceReport& report) {
+    return {usual_vector_rows(report).value, usual_few_rows(report).value};
+}
 // `rows` of x; `cols` of the weight.
-Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceReport& report);
+Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceReport& report,
+             const Crossovers& up_to);
+inline Path path_of(const Format& format, uint64_t cols, uint64_t rows, const DeviceReport& report) {
+    return path_of(format, cols, rows, report, usual_crossovers(report));
+}
 // True for formats that kernels/byte_tile.h multiplies: those whose scales are of 32 elements.
 bool has_byte_kernels(const Format& format);
 // The path of rows that go by tiles of halfs, if a kernel's choice "int8" is to compute in int8.
 inline Path in_bytes(Path path, bool int8) {
     return int8 && path == Path::matrices ? Path::int8_matrices : path;
-}
-// Up to this many rows a device's products go by those kernels. Predicted for an MI300X from its machine code
-// (tools/amd/amd-speed widths): of few.h's blocks each multiprocessor has one at most, four waves whose loads
-// of more tokens wait for each other, where tiles have their columns shared out to blocks.
-inline uint32_t most_few(const DeviceReport& report) {
-    return report.wave() == 64 ? 16 : kMostFew;
 }
 // Tokens of a tile of kernels/few.h for so many rows.
 inline uint32_t few_tokens(uint64_t rows, const DeviceReport& report) {

@@ -27,18 +27,19 @@ Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t
 }
 
 Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows,
-                  const Fragments* fragments) {
-    if (FewProducts::wanted(device, format, cols, rows, fragments)) return Path::few;
-    return wide_path(device, format, cols, rows);
+                  const Fragments* fragments, const Ways& ways) {
+    if (FewProducts::wanted(device, format, cols, rows, fragments, ways)) return Path::few;
+    return wide_path(device, format, cols, rows, ways);
 }
 
-Path wide_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows) {
+Path wide_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows, const Ways& ways) {
     const Path path = path_of(device, format, cols, rows);
     if (path == Path::matrices && format.name == "F16") return Path::halves;
-    if (path == Path::tiles && rows <= kMostDotRows && weight_layout(format)->quantized() && device.use_dot())
+    if (path == Path::tiles && rows <= ways.dot_rows && weight_layout(format)->quantized() &&
+        device.use_dot())
         return Path::dot_prepared;
-    const bool unpacked = path == Path::matrices && rows > kFewTileRows && device.unpacks() &&
-                          weight_layout(format)->quantized();
+    const bool unpacked =
+        path == Path::matrices && rows > kFewTileRows && ways.unpack && weight_layout(format)->quantized();
     return unpacked ? Path::unpacked : path;
 }
 

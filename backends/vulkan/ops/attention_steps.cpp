@@ -357,7 +357,8 @@ private:
 class AttendKernel : public gpu::AttendKernel<VulkanKernel, AttentionKernel, View> {
 public:
     AttendKernel(const Attend& op, const Plan& plan, const Device& device)
-        : gpu::AttendKernel<VulkanKernel, AttentionKernel, View>(op, plan, device, true) {}
+        : gpu::AttendKernel<VulkanKernel, AttentionKernel, View>(
+              op, plan, device, gpu::default_of(gpu::kAttentionDefaults, "fused", class_of(device))) {}
 
     Status record(Recorder& recorder, const View& view) const override {
         if (view.rows == 1) return attention_.record(recorder, view, &op_);

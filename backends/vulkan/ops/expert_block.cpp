@@ -16,7 +16,7 @@ std::unique_ptr<VulkanKernel> make_part(const Op& op, const Plan& plan, const De
 
 // Whether one row is multiplied by a single dispatch, that norms it or brings it to int8 itself.
 bool in_one_dispatch(const Device& device, const Tensor& w) {
-    const Path path = product_path(device, *w.format, w.shape.cols, 1, nullptr);
+    const Path path = product_path(device, *w.format, w.shape.cols, 1, nullptr, usual_ways(device));
     return path == Path::dot_own || path == Path::floats_own;
 }
 
@@ -72,13 +72,15 @@ public:
           linear_(op.linear, plan, device, true),
           shared_(op, plan, device),
           late_(gated_.can_choose(op.route, plan)),
-          most_apart_(most_apart(plan)) {}
+          usual_apart_(usual_apart(plan)) {}
 
     bool possible() const {
         return route_.norms() && gated_.norms() &&
                (!op_.shared || (shared_.possible() && linear_.adds_beside()));
     }
-    bool wanted() const override { return chosen(RowClass::one, "fused", 1) != 0; }
+    bool wanted() const override {
+        return chosen(RowClass::one, "fused", expert_default("fused").value) != 0;
+    }
 
     // Those of its parts, whether it is computed whole, and whether then experts are chosen by the products.
     Choices choices(RowClass rows) const override {
@@ -89,10 +91,13 @@ public:
             add_named(all, shared_.gated(rows).choices(rows), kSharedGated);
             add_named(all, shared_.sum(rows).choices(rows), kSharedSum);
         }
-        if (rows == RowClass::few && most_apart_ > 1) return {apart_groups()};  // the rest is as of one row
+        const bool apart = usual_apart_.value > 1;
+        if (rows == RowClass::few && apart) return {apart_groups()};  // the rest is as of one row
+        if (rows == RowClass::some && apart)
+            all.insert(all.begin(), crossover("alone_rows", usual_apart_, {kFewRows, 16, 32, 64}));
         if (rows != RowClass::one) return all;
-        all.push_back(choice("fused", 1, {0}));
-        if (late_) all.push_back(choice("chosen_late", 1, {0}));
+        all.push_back(choice("fused", expert_default("fused"), {0}));
+        if (late_) all.push_back(choice("chosen_late", expert_default("chosen_late"), {0}));
         return all;
     }
     void take(RowClass rows, const Variant& variant) override {
@@ -105,7 +110,7 @@ public:
     }
 
     Precision precision(uint64_t rows) const override {
-        if (rows <= most_apart_) rows = 1;
+        if (rows <= most_apart()) rows = 1;
         const Precision chosen = loosest(gated_.precision(rows), linear_.precision(rows));
         if (!op_.shared) return chosen;
         const RowClass size = row_class_of(rows);
@@ -119,7 +124,7 @@ public:
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most =
-            std::max({Room(*this, plan, std::min(most_apart_, plan.max_rows)).bytes,
+            std::max({Room(*this, plan, std::min(most_apart(), plan.max_rows)).bytes,
                       Room(*this, plan, plan.max_rows).left, gated_.scratch(plan), linear_.scratch(plan)});
         if (op_.shared)
             most = std::max({most, shared_.gated(RowClass::many).scratch(plan),
@@ -128,7 +133,7 @@ public:
     }
 
     Status record(Recorder& recorder, const View& view) const override {
-        if (view.rows <= most_apart_) return record_apart(recorder, view);
+        if (view.rows <= most_apart()) return record_apart(recorder, view);
         const RmsNorm& norm = op_.norm;
         RL_TRY(record_norm(recorder, view, norm, view.slot(norm.y)));
         recorder.barrier();
@@ -175,9 +180,13 @@ private:
         return shared_.route()->record_of(recorder, shared, x, norm, true);
     }
 
-    uint32_t most_apart(const Plan& plan) const {
-        if (!gated_.takes_int8() || !linear_.takes_int8()) return 1;
-        return gpu::rows_alone(plan.weight(op_.route.w).tensor.shape.rows, op_.route.used);
+    const Default& expert_default(std::string_view name) const {
+        return gpu::default_of(gpu::kExpertDefaults, name, class_of(device_));
+    }
+    uint32_t most_apart() const { return chosen(RowClass::some, "alone_rows", usual_apart_.value); }
+    Default usual_apart(const Plan& plan) const {
+        if (!gated_.takes_int8() || !linear_.takes_int8()) return {1};
+        return gpu::rows_alone(class_of(device_), plan.weight(op_.route.w).tensor.shape.rows, op_.route.used);
     }
 
     // Work-groups of all rows of a dispatch, for the products with chosen experts and with the shared one.
@@ -202,7 +211,8 @@ private:
             shared_first.left = shared_second.taken =
                 view.scratch_at(room.shared_left, room.shared_left_bytes);
 
-        const bool late = chosen(RowClass::one, "chosen_late", late_ ? 1 : 0) != 0;
+        const bool late =
+            late_ && chosen(RowClass::one, "chosen_late", expert_default("chosen_late").value) != 0;
         RL_TRY(record_routes(recorder, view, view.slot(op_.norm.x), op_.norm.norm, !late));
         if (op_.shared) RL_TRY(shared_.gated(RowClass::one).record(recorder, shared_first));
         recorder.barrier();
@@ -228,7 +238,7 @@ private:
     ExpertLinearKernel linear_;
     SharedKernels shared_;
     bool late_;  // experts of one row can be chosen by those who multiply with them
-    uint32_t most_apart_;
+    Default usual_apart_;
 };
 
 }  // namespace

@@ -49,6 +49,8 @@ protected:
     virtual uint64_t results() const = 0;
 
     bool by_dots() const;
+    // True where places of a step of so many rows are sorted by expert.
+    bool sorts(uint64_t rows) const;
     uint32_t threads(uint64_t rows) const;
     // The product of sorted places, with the values that were chosen for so many rows.
     ExpertProduct sorted(ExpertProduct product, uint64_t rows) const;

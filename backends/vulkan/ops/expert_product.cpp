@@ -21,12 +21,6 @@ uint32_t entries_of_tile(uint64_t entries, uint64_t experts) {
 
 }  // namespace
 
-// Vector products read a weight per entry, matrices one per expert and tile.
-bool ExpertProduct::wanted(const Device& device, const Tensor& w, uint32_t used, uint64_t rows) {
-    return on_matrices(path_of(device, *w.format, w.shape.cols, rows)) &&
-           gpu::sorts_experts(rows, used, w.shape.count, gpu::kVulkanPlaces);
-}
-
 // As shaders/expert_group.comp counts them: every expert may end in a tile that is not full.
 uint64_t ExpertProduct::most_tiles(uint64_t rows, uint64_t tile_entries) const {
     return rows * used_ / tile_entries + shape_.count;

@@ -18,8 +18,6 @@ public:
     bool int8 = false;  // Path::int8_matrices
     static constexpr std::string_view kTiled = "expert_coop";
     static Choices choices() { return {choice("tile_tokens", 0, {32, 64, 128})}; }
-    // Whether a step of so many rows goes this way.
-    static bool wanted(const Device& device, const Tensor& w, uint32_t used, uint64_t rows);
 
     // Of scratch, from offset 0, for at most so many rows.
     uint64_t scratch(uint64_t rows) const { return layout(rows).bytes; }

@@ -145,8 +145,19 @@ bool AnyExperts::by_dots() const {
            fits_shared(device_, *weight_layout(*tensor_.format), tensor_.shape.cols);
 }
 
+// Vector products read a weight per entry, matrices one per expert and tile.
+bool AnyExperts::sorts(uint64_t rows) const {
+    const uint64_t experts = tensor_.shape.count;
+    const gpu::DeviceClass device = class_of(device_);
+    const uint32_t unsorted =
+        row_class_of(rows) == RowClass::some
+            ? chosen(RowClass::some, "unsorted_rows", gpu::some_unsorted_rows(device, experts, used_).value)
+            : gpu::unsorted_rows(device, experts, used_).value;
+    return rows > unsorted && on_matrices(path_of(device_, *tensor_.format, tensor_.shape.cols, rows));
+}
+
 Precision AnyExperts::precision(uint64_t rows) const {
-    const bool sorted = ExpertProduct::wanted(device_, tensor_, used_, rows);
+    const bool sorted = sorts(rows);
     const Path path = sorted && goes_int8(rows) ? Path::int8_matrices
                       : sorted                  ? Path::matrices
                       : by_dots()               ? Path::dot_own
@@ -155,10 +166,15 @@ Precision AnyExperts::precision(uint64_t rows) const {
 }
 
 Choices AnyExperts::choices(RowClass rows) const {
-    const bool sorted = ExpertProduct::wanted(device_, tensor_, used_, kFewTileRows + 1);
+    const bool sorted = sorts(kFewTileRows + 1);
     if (rows == RowClass::many || rows == RowClass::some) {
         if (!sorted) return {};
-        Choices all = ExpertProduct::choices();
+        Choices all;
+        if (rows == RowClass::some)
+            all.push_back(crossover("unsorted_rows",
+                                    gpu::some_unsorted_rows(class_of(device_), tensor_.shape.count, used_),
+                                    {kFewRows, 16, 32, 64}));
+        for (Choice& one : ExpertProduct::choices()) all.push_back(std::move(one));
         if (can_go_int8(device_, ExpertProduct::kTiled, std::span(&tensor_, 1), rows))
             add_int8(all, device_, Path::matrices);
         return all;
@@ -182,12 +198,12 @@ ExpertProduct AnyExperts::sorted(ExpertProduct product, uint64_t rows) const {
 }
 
 uint64_t ExpertLinearKernel::scratch(const Plan& plan) const {
-    if (!ExpertProduct::wanted(device_, tensor_, op_.used, plan.max_rows)) return 0;
+    if (!sorts(plan.max_rows)) return 0;
     return product(plan.max_rows).scratch(plan.max_rows) + (op_.scales ? partial_bytes(plan.max_rows) : 0);
 }
 
 Status ExpertLinearKernel::record(Recorder& recorder, const View& view) const {
-    const bool many = !view.apart && ExpertProduct::wanted(device_, tensor_, op_.used, view.rows);
+    const bool many = !view.apart && sorts(view.rows);
     RL_TRY(many ? record_many(recorder, view) : record_few(recorder, view));
     if (!op_.function || (!many && by_dots())) return {};
     recorder.barrier();
@@ -294,12 +310,12 @@ Status ExpertLinearKernel::record_bias(Recorder& recorder, const View& view) con
 }
 
 uint64_t ExpertGatedKernel::scratch(const Plan& plan) const {
-    if (!ExpertProduct::wanted(device_, tensor_, op_.used, plan.max_rows)) return 0;
+    if (!sorts(plan.max_rows)) return 0;
     return product(plan.max_rows).scratch(plan.max_rows) + aligned(plan.slot_bytes(op_.y));
 }
 
 Status ExpertGatedKernel::record(Recorder& recorder, const View& view) const {
-    if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
+    if (sorts(view.rows)) return record_many(recorder, view);
     return record_few(recorder, view, op_.x, {}, nullptr, {});
 }
 

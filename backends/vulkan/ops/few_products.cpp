@@ -51,12 +51,6 @@ uint32_t few_shares(const Device& device, const FewTile& tile, uint64_t rows, ui
     return uint32_t((tiles + each - 1) / each);
 }
 
-// Rows of a step that still go by vector. On an H200 (Llama-3.1-8B, of one row's time, 2026-11-29) 3 to 8
-// rows of F16 take 2.1 to 3.0 by vector and 1.5 by tiles of 16 tokens; 8 rows of Q8_0 2.8 and 2.5.
-uint64_t most_rows_apart(const Format& format) {
-    return format.name == "F16" ? 2 : format.name == "Q8_0" ? 4 : kFewRows;
-}
-
 // Sums of all shares; `rows` of all matrices of a dispatch.
 uint64_t partial_bytes(const FewTile& tile, uint64_t groups, uint32_t shares) {
     return shares > 1 ? aligned(groups * shares * tile.rows * tile.tokens * 4) : 0;
@@ -117,25 +111,19 @@ FragmentCut fragment_cut(const Device& device, const Fragments& fragments, bool 
 
 }  // namespace
 
-// On an H200 (Llama-3.1-8B, of one row's time, 2026-11-30) 64 rows of F16 take 2.64 so and 2.33 by tiles.
-bool suits_fragments(const Device& device, std::span<const Tensor> tensors, uint64_t rows) {
-    if (rows < 2 || rows > kMostFew) return false;
-    if (device.always_fragments) return true;
-    return std::none_of(tensors.begin(), tensors.end(),
-                        [&](const Tensor& w) { return rows > 32 && w.format->name == "F16"; });
-}
-
 uint32_t fragment_tokens(const Fragments& fragments, uint64_t rows) {
     return std::max(fragments.shape.n, uint32_t(std::bit_ceil(rows)));
 }
 
 bool FewProducts::wanted(const Device& device, const Format& format, uint64_t cols, uint64_t rows,
-                         const Fragments* fragments) {
-    if (rows < 2 || rows > kMostFew || path_of(device, format, cols, kFewRows + 1) != Path::matrices)
+                         const Fragments* fragments, const Ways& ways) {
+    if (rows < 2 || rows > ways.few_rows || path_of(device, format, cols, kFewRows + 1) != Path::matrices)
         return false;
     const std::string_view layout = weight_layout(format)->name;
     if (fragments) return Pipelines::exists(fmt::format("linear_fragments.{}", layout));
-    return rows > most_rows_apart(format) && Pipelines::exists(fmt::format("linear_few.{}", layout)) &&
+    const uint32_t vector_rows =
+        ways.vector_rows > 0 ? ways.vector_rows : product_default(device, "vector_rows", format.name).value;
+    return rows > vector_rows && Pipelines::exists(fmt::format("linear_few.{}", layout)) &&
            few_tile(device, rows);
 }
 

@@ -118,10 +118,11 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
 }
 
 // True where matrices could be filled by their elements in steps of this class: a choice.
-bool can_go_few(const Device& device, std::span<const Tensor> tensors, RowClass rows) {
+bool can_fill(const Device& device, std::span<const Tensor> tensors, RowClass rows) {
     const bool few = rows == RowClass::few || rows == RowClass::some;
     return few && device.fragments && std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& w) {
-               return FewProducts::wanted(device, *w.format, w.shape.cols, rows_in(rows), &*device.fragments);
+               return FewProducts::wanted(device, *w.format, w.shape.cols, rows_in(rows), &*device.fragments,
+                                          {});
            });
 }
 
@@ -146,7 +147,8 @@ public:
         const std::vector<Path> ways = usual_paths(rows_in(rows));
         if (std::any_of(ways.begin(), ways.end(), [&](Path way) { return way != ways.front(); })) return {};
         Choices all = product_choices(device_, ways.front(), results(), false);
-        if (can_go_few(device_, tensors_, rows)) add_fragments(all, device_);
+        if (can_fill(device_, tensors_, rows)) add_fragments(all, device_);
+        add_ways(all, device_, tensors_, rows);
         if (can_go_int8(device_, kTiled, tensors_, rows)) add_int8(all, device_, ways.front());
         return all;
     }
@@ -251,13 +253,14 @@ private:
         const Fragments* fragments = fragments_of(device_, tensors_, rows);
         std::vector<Path> out;
         for (const Tensor& tensor : tensors_)
-            out.push_back(product_path(device_, *tensor.format, tensor.shape.cols, rows, fragments));
+            out.push_back(
+                product_path(device_, *tensor.format, tensor.shape.cols, rows, fragments, ways(device_)));
         const auto has = [&](Path path) { return std::find(out.begin(), out.end(), path) != out.end(); };
         if (has(Path::few)) {
             // Those of all or of none.
             const bool all = std::all_of(out.begin(), out.end(), [](Path path) { return path == Path::few; });
             for (size_t i = 0; i < out.size() && !all; ++i)
-                out[i] = wide_path(device_, *tensors_[i].format, tensors_[i].shape.cols, rows);
+                out[i] = wide_path(device_, *tensors_[i].format, tensors_[i].shape.cols, rows, ways(device_));
         }
         const bool halves = has(Path::halves) || has(Path::unpacked);
         if (has(Path::matrices) || (has(Path::bfloats) && halves))
@@ -285,7 +288,8 @@ public:
     Choices choices(RowClass rows) const override {
         const Path way = usual_path(rows_in(rows));
         Choices all = product_choices(device_, way, tensor_.shape.rows, true);
-        if (can_go_few(device_, std::span(&tensor_, 1), rows)) add_fragments(all, device_);
+        if (can_fill(device_, std::span(&tensor_, 1), rows)) add_fragments(all, device_);
+        add_ways(all, device_, std::span(&tensor_, 1), rows);
         if (can_go_int8(device_, kTiled, std::span(&tensor_, 1), rows)) add_int8(all, device_, way);
         return all;
     }
@@ -345,7 +349,8 @@ private:
         return int8 ? Path::int8_matrices : usual_path(rows);
     }
     Path usual_path(uint64_t rows) const {
-        return product_path(device_, *tensor_.format, tensor_.shape.cols, as_few(rows), fragments_for(rows));
+        return product_path(device_, *tensor_.format, tensor_.shape.cols, as_few(rows), fragments_for(rows),
+                            ways(device_));
     }
 
     Status record_few(Recorder& recorder, const View& view, const Activations& x, Path way) const {
@@ -539,7 +544,7 @@ Status record_product(Recorder& recorder, const View& view, const Product& produ
 bool can_take_halfs(const Device& device, std::span<const Tensor> tensors) {
     return device.fragments && std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& w) {
                return w.shape.cols % (32 * device.fragments->owners) == 0 &&
-                      FewProducts::wanted(device, *w.format, w.shape.cols, kFewRows, &*device.fragments);
+                      FewProducts::wanted(device, *w.format, w.shape.cols, kFewRows, &*device.fragments, {});
            });
 }
 

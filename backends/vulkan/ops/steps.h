@@ -19,9 +19,6 @@ constexpr uint32_t kThreads = 128;
 // Of kernels that prepare activations by themselves: small ones would only prepare them more often. On an
 // H100 (Llama-3.1-8B Q4_K_M, tok/s) 512 give 319, 256 297, 1024 288.
 constexpr uint32_t kOwnThreads = 512;
-// Up to this many rows products still go by vector, kFewRows at a time, where a device has dot products and
-// no matrix units: two passes over the weights in int8 are less work than a tile of 64 rows in f32.
-constexpr uint32_t kMostDotRows = 16;
 
 // One invocation per element, or fewer that stride over them.
 inline Groups element_groups(uint64_t elements) {
@@ -160,11 +157,24 @@ inline bool in_coop_tiles(Path path) {
 }
 // `rows` of x; `cols` of the weight.
 Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
-// The same for Linear, LinearGroup and Gated: weights may be unpacked, and halfs are not reordered.
+gpu::DeviceClass class_of(const Device& device);
+inline const Default& product_default(const Device& device, std::string_view choice,
+                                      std::string_view format = {}) {
+    return gpu::default_of(gpu::kProductDefaults, choice, class_of(device), format);
+}
+// Which ways products of few and of many rows go: defaults, or values of choices.
+struct Ways {
+    uint32_t vector_rows = 0;      // up to so many rows by vector; 0: as many as the format is best with
+    uint32_t few_rows = kMostFew;  // up to so many rows by Path::few
+    uint32_t dot_rows = 0;         // without matrix units: up to so many rows by dot products, in passes
+    bool unpack = false;           // many rows: weights are decoded to halfs in scratch
+};
+Ways usual_ways(const Device& device);
+// path_of() for Linear, LinearGroup and Gated: weights may be unpacked, and halfs are not reordered.
 Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows,
-                  const Fragments* fragments);
+                  const Fragments* fragments, const Ways& ways);
 // The same without Path::few.
-Path wide_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
+Path wide_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows, const Ways& ways);
 // Work-groups of a product over tiles.
 struct Tiles {
     std::string shader;
@@ -219,39 +229,29 @@ Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const
 // The module of "linear_coop" or its like for products of such a weight in int8; empty where the device has
 // no matrices for it: where 16 elements share a scale, they may have no more columns.
 std::string int8_module(const Device& device, std::string_view kernel, const WeightLayout& layout);
-// 1 by default where products of many rows are in int8.
-inline uint32_t uses_int8(const Device& device) {
-    return device.always_int8 ? 1 : 0;
+// The default of "int8", for products of many rows.
+inline Default uses_int8(const Device& device) {
+    return device.always_int8 ? Default{1} : product_default(device, "int8");
 }
 // Of products that go this way; of one row, or of few, or of a tile's many. `results`: rows of all matrices.
 Choices product_choices(const Device& device, Path path, uint64_t results, bool gated);
-// 1 by default where products of few rows fill matrices by their elements: where each invocation has some of
-// its private ones. On RDNA 3 four hold the same row. Predicted from RADV's machine code (tools/amd/amd-speed
-// widths, Llama-3.1-8B Q4_K_M, of one row's time at 16, 32 and 64 rows): a 9070 XT 1.05, 1.11 and 1.26 so
-// and 1.10, 1.40 and 1.81 by tiles; a 7900 XTX 1.93, 3.06 and 3.80 so and 1.17, 1.86 and 2.76 by tiles.
-inline uint32_t uses_fragments(const Device& device) {
-    if (!device.fragments) return 0;
-    const bool apart = device.report().hardware() && device.fragments->apart(device.subgroup());
-    return apart || device.always_fragments ? 1 : 0;
+// The default of "fragments": products of few rows fill matrices by their elements.
+inline Default uses_fragments(const Device& device) {
+    if (device.always_fragments && device.fragments) return {1};
+    return product_default(device, "fragments");
 }
-// True where products of so many rows are faster so than by any other way.
-bool suits_fragments(const Device& device, std::span<const Tensor> tensors, uint64_t rows);
+// Up to how many rows products with all of these do so by default.
+Default usual_fragment_rows(const Device& device, std::span<const Tensor> tensors);
 // What kernels of products have in common: how they are cut is chosen alike.
 class AnyProduct : public VulkanKernel {
 protected:
     // Those that products of so many rows with weights of these formats may use, by choice; null: they don't.
-    const Fragments* fragments_of(const Device& device, std::span<const Tensor> tensors,
-                                  uint64_t rows) const {
-        if (!device.fragments || !suits_fragments(device, tensors, rows)) return nullptr;
-        const bool use = chosen(row_class_of(rows), "fragments", uses_fragments(device)) != 0;
-        return use ? &*device.fragments : nullptr;
-    }
-    static void add_fragments(Choices& all, const Device& device) {
-        const uint32_t usual = uses_fragments(device);
-        all.push_back(choice("fragments", usual, {1 - usual}));
-        all.push_back(choice("deep", 0, {4, 8, 16}));
-        all.push_back(choice("high", 0, {1, 2}));
-    }
+    const Fragments* fragments_of(const Device& device, std::span<const Tensor> tensors, uint64_t rows) const;
+    static void add_fragments(Choices& all, const Device& device);
+    Ways ways(const Device& device) const;
+    // Choices of up to how many rows products go which way, and of whether weights are unpacked. Steps of 2
+    // to kFewRows rows that are to be alike all go the way of kFewRows, wherever the crossovers lie.
+    static void add_ways(Choices& all, const Device& device, std::span<const Tensor> tensors, RowClass rows);
     // Products of many rows in int8, of weights for which the device has matrices.
     static bool can_go_int8(const Device& device, std::string_view kernel, std::span<const Tensor> tensors,
                             RowClass rows) {
@@ -264,12 +264,13 @@ protected:
     bool goes_int8(const Device& device, std::string_view kernel, std::span<const Tensor> tensors,
                    uint64_t rows) const {
         const RowClass size = row_class_of(rows);
-        return chosen(size, "int8", uses_int8(device)) != 0 && can_go_int8(device, kernel, tensors, size);
+        return chosen(size, "int8", uses_int8(device).value) != 0 &&
+               can_go_int8(device, kernel, tensors, size);
     }
     // Puts the choice before all others, since the best tiles depend on it. `path`: the way without it.
     static void add_int8(Choices& all, const Device& device, Path path) {
-        const uint32_t usual = uses_int8(device);
-        all.insert(all.begin(), choice("int8", usual, {1 - usual}));
+        const Default usual = uses_int8(device);
+        all.insert(all.begin(), choice("int8", usual, {1 - usual.value}));
         if (in_coop_tiles(path) && path != Path::few) return;
         for (Choice& one : product_choices(device, Path::int8_matrices, 0, false))
             all.push_back(std::move(one));
@@ -372,7 +373,7 @@ public:
     // True where products of `rows` rows with such a weight go this way: with `fragments` each invocation
     // fills its part of the matrices by itself, else a work-group decodes weights in shared memory.
     static bool wanted(const Device& device, const Format& format, uint64_t cols, uint64_t rows,
-                       const Fragments* fragments);
+                       const Fragments* fragments, const Ways& ways);
     // Bytes of the scratch that kernels share, for the products of an op with these matrices in steps of at
     // most `most_rows` rows. `paired`: every matrix comes with another like it.
     static uint64_t scratch(const Device& device, std::span<const Tensor> matrices, bool paired,
