@@ -469,6 +469,13 @@ static Result<LoweredPlans> lower_all(std::span<const Plan> plans, Backend& back
     return all;
 }
 
+static std::string family_of(const Op& op) {
+    const std::string_view name = op_name(op);
+    if (name.find("expert") != std::string_view::npos) return "experts";
+    if (name.starts_with("linear") || name.starts_with("gated")) return "products";
+    return std::string(name.starts_with("att") ? "attention" : name);
+}
+
 Result<std::vector<KernelChoices>> kernel_choices(const Model& model, Backend& backend,
                                                   const EngineOptions& options, bool prompts) {
     const std::vector<Plan> plans = RL_TRY(roomy_plans(model, backend, options));
@@ -481,7 +488,7 @@ Result<std::vector<KernelChoices>> kernel_choices(const Model& model, Backend& b
     for (const Task& task : std::move(tasks).sorted(known)) {
         const Op& op = task.plan->steps[task.step].op;
         const auto kept = used.find({task.key, task.rows});
-        out.push_back({task.key, op_text(op, *task.plan), task.rows, task.count,
+        out.push_back({task.key, op_text(op, *task.plan), family_of(op), task.rows, task.count,
                        backend.choices_for(op, *task.plan, task.rows),
                        kept != used.end() ? kept->second : Variant()});
     }

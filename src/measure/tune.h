@@ -67,6 +67,7 @@ Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& o
 // A kernel that has choices, in steps of a class of rows.
 struct KernelChoices {
     std::string key, op;  // `op` is for people
+    std::string family;   // "products", "experts", "attention", or the name of another op
     RowClass rows = RowClass::one;
     uint64_t count = 0;  // in a step of the model
     Choices choices;
@@ -88,6 +89,12 @@ double saved_share(std::span<const TunedKernel> kernels, RowClass rows);
 Status keep_tuned(const std::string& folder, const Backend& backend, std::span<const TunedKernel> kernels);
 // The variants in the file; empty where nothing is known. `problem`: why a file is ignored.
 Variants tuned_variants(const std::string& folder, const Backend& backend, std::string* problem = nullptr);
+// The times in the file, from full tuning and from quick; 0: there was none left to measure.
+struct KeptTimes {
+    double default_seconds = 0.0, seconds = 0.0;  // of one op, in the variant that was found
+    bool quick = false;
+};
+std::map<Variants::key_type, KeptTimes> tuned_times(const std::string& folder, const Backend& backend);
 // The keys of all kernels in the file, including those whose default is the best.
 std::set<Variants::key_type> tuned_keys(const std::string& folder, const Backend& backend, bool quick_ones);
 

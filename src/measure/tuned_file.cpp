@@ -62,6 +62,16 @@ Variants tuned_variants(const std::string& folder, const Backend& backend, std::
     return out;
 }
 
+std::map<Variants::key_type, KeptTimes> tuned_times(const std::string& folder, const Backend& backend) {
+    std::map<Variants::key_type, KeptTimes> out;
+    visit_kept(folder, backend, nullptr, [&](const Variants::key_type& kernel, const Json& kept) {
+        const Json by_default = kept.value("default_us", Json()), found = kept.value("us", Json());
+        if (!by_default.is_number() || !found.is_number()) return;
+        out[kernel] = {by_default.get<double>() * 1e-6, found.get<double>() * 1e-6, is_quick(kept)};
+    });
+    return out;
+}
+
 std::set<Variants::key_type> tuned_keys(const std::string& folder, const Backend& backend, bool quick_ones) {
     std::set<Variants::key_type> out;
     visit_kept(folder, backend, nullptr, [&](const Variants::key_type& kernel, const Json& kept) {

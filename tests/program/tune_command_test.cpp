@@ -7,6 +7,9 @@
 #include "support/models.h"
 #include "support/program.h"
 
+#include <algorithm>
+#include <set>
+
 using namespace redline;
 using namespace redline::test;
 
@@ -303,4 +306,66 @@ TEST_CASE("tune: without a device's name all backends of the card are measured t
     CHECK(names(all[1].choice) == "vulkan:1 hip:0 ");
     CHECK(names(all[2].choice) == "hip:0 vulkan:1 ");
     CHECK(names({"vulkan", "", "the best GPU"}) == "vulkan: ");
+}
+
+TEST_CASE("tune --list: choices stand by family, with why a default is one and what was measured here") {
+    for (const auto& backend : gpu_backends()) {
+        const bool on_cpu = backend->device().on_cpu;
+        const std::string device = on_cpu ? "vulkan:0" : "hip";
+        if (!on_cpu && backend->device().name.find("double") == std::string::npos) continue;
+        INFO(device);
+        const CacheFolder cache;
+        const Model model = must(Model::inspect(demo(), 512));
+        const std::vector<KernelChoices> all = must(kernel_choices(model, *backend, tune_options(), true));
+        const auto some = std::ranges::find_if(all, [](const KernelChoices& kernel) {
+            return kernel.rows == RowClass::some && kernel.family == "products" &&
+                   std::ranges::any_of(kernel.choices, &Choice::crossover);
+        });
+        REQUIRE(some != all.end());
+        const Choice& moved = *std::ranges::find_if(some->choices, &Choice::crossover);
+        TunedKernel found;
+        found.key = some->key;
+        found.rows = some->rows;
+        found.default_seconds = 4e-6;
+        found.seconds = 3e-6;
+        found.variant = {{moved.name, moved.values.back()}};
+        must(keep_tuned(cache.path / "redline", *backend, {&found, 1}));
+        const auto list = [&](const std::vector<std::string>& more) {
+            Launch what;
+            what.arguments = {program(), "tune", "--list", "--device", device, "-m",
+                              demo(),    "-c",   "512",    "-b",       "160"};
+            what.arguments.insert(what.arguments.end(), more.begin(), more.end());
+            what.environment = {"XDG_CACHE_HOME=" + cache.path.string()};
+            return launch(what);
+        };
+        const Outcome json = list({"--json"});
+        REQUIRE(json.code == 0);
+        size_t crossovers = 0, measured = 0;
+        std::set<std::string> families;
+        const Json listed = parse_json(json.out)["devices"][0]["kernels"];
+        for (const Json& kernel : listed) {
+            families.insert(kernel["family"].get<std::string>());
+            for (const Json& choice : kernel["choices"]) {
+                INFO(choice["name"].get<std::string>());
+                if (!choice["crossover"].get<bool>()) continue;
+                ++crossovers;
+                CHECK(choice["why"]["devices"] != "");
+                CHECK(choice["why"]["source"] != "");
+            }
+            if (kernel["measured"].is_null()) continue;
+            ++measured;
+            CHECK(kernel["measured"]["us"].get<double>() == doctest::Approx(3.0));
+            CHECK(kernel["measured"]["default_us"].get<double>() == doctest::Approx(4.0));
+            for (const Json& choice : kernel["choices"])
+                if (choice["name"] == moved.name) CHECK(choice["used"] == moved.values.back());
+        }
+        CHECK(crossovers > 0);
+        CHECK(measured == 1);
+        CHECK(families.contains("products"));
+        CHECK(families.contains("attention"));
+        const std::string text = list({}).out;
+        CHECK(text.find("4.00 to 3.00 us") != std::string::npos);
+        CHECK(text.find("not yet") != std::string::npos);
+        CHECK(text.find(fmt::format("    default {}: ", moved.usual.value)) != std::string::npos);
+    }
 }

@@ -132,8 +132,7 @@ public:
         const uint32_t usual = rows == RowClass::many ? most_queries_ : few_queries_;
         Choice per_unit = choice("per_unit", usual_per_unit(), {1, 4});
         per_unit.any = true;
-        return {per_unit,
-                choice("queries", usual, {16, most_queries_})};
+        return {per_unit, choice("queries", usual, {16, most_queries_})};
     }
 
     Precision precision(uint64_t) const override {

@@ -87,10 +87,12 @@ private:
             const SessionOptions session = session_options(options_.model, backend->device(), context_);
             const std::vector<KernelChoices> all =
                 RL_TRY(kernel_choices(*model_, *backend, session, options_.prompts));
+            const std::string& folder = options_.model.cache_folder;
+            const TunedTimes times = folder.empty() ? TunedTimes() : tuned_times(folder, *backend);
             if (options_.json)
-                listed.push_back(choices_json(choice.backend, backend->device(), all));
+                listed.push_back(choices_json(choice.backend, backend->device(), all, times));
             else
-                out_.write(choices_text(choice.backend, backend->device(), all));
+                out_.write(choices_text(choice.backend, backend->device(), all, times));
         }
         if (options_.json) out_.write(to_text({{"model", path_}, {"devices", listed}}) + "\n");
         return out_.finish(kDone);
@@ -291,7 +293,8 @@ Options declare(TuneCommandOptions& tune) {
     options.number("-b --batch-size --ubatch-size", kBatchHelp, tune.model.batch, 1, kMostBatch);
     add_cache_options(options, tune.model.cache);
     add_device_options(options, tune.model);
-    options.flag("--list", "print what could be chosen, and what is, without measuring", tune.list);
+    options.flag("--list", "print what can be chosen, the defaults and why, and what was measured",
+                 tune.list);
     options.flag("--json", "write one JSON object", tune.json);
     options.common("write one JSON object");
     options.word_is("--model");

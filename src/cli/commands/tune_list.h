@@ -6,8 +6,13 @@
 
 namespace redline::cli {
 
-// A table of kernels and their choices, and behind it what each choice is about.
-std::string choices_text(const std::string& id, const DeviceInfo& device, std::span<const KernelChoices> all);
-Json choices_json(const std::string& id, const DeviceInfo& device, std::span<const KernelChoices> all);
+using TunedTimes = std::map<Variants::key_type, KeptTimes>;
+
+// A table of kernels and their choices, with what was measured here, and behind it what each choice is about
+// and why its defaults are what they are.
+std::string choices_text(const std::string& id, const DeviceInfo& device, std::span<const KernelChoices> all,
+                         const TunedTimes& times);
+Json choices_json(const std::string& id, const DeviceInfo& device, std::span<const KernelChoices> all,
+                  const TunedTimes& times);
 
 }  // namespace redline::cli
