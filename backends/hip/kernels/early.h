@@ -42,6 +42,11 @@ RL_DEVICE void copy_ahead(void* to, const void* from) {
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(kBytes)
                      : "memory");
 }
+// The compiler neither finds the value anew where it is used, nor adds to it what comes later.
+template <typename T>
+RL_DEVICE void keep_in_register(T*& value) {
+    asm volatile("" : "+l"(value));
+}
 // Ends a group of a lane's copies.
 RL_DEVICE void end_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");

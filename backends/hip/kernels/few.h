@@ -17,10 +17,17 @@ namespace redline::hip {
 // A unit of each of a lane's rows, between being read and being decoded.
 template <typename F, bool kFloats = F::kFloats>
 struct FewUnits {
-    UnitAhead<F> units[kFactorRows];
-    RL_DEVICE void read(uint32_t i, const Matrix& w, size_t unit) { units[i].read(w, unit); }
-    RL_DEVICE void clear(uint32_t i) { units[i].clear(); }
-    RL_DEVICE Words2 four(uint32_t i, uint32_t k) const { return units[i].halfs(k); }
+    UnitCodes<F> codes[kFactorRows];
+    ScalePairs scales[kFactorRows];
+    RL_DEVICE void read(uint32_t i, const Matrix& w, size_t unit) {
+        codes[i].read(w, unit);
+        if constexpr (requires { F::k_header(w, unit); })
+            scales[i] = k_scale_pairs(F::k_header(w, unit), uint32_t(unit % 8));
+        else
+            scales[i] = pairs_of(F::scales(w, unit));
+    }
+    RL_DEVICE void clear(uint32_t i) { scales[i] = {}; }
+    RL_DEVICE Words2 four(uint32_t i, uint32_t k) const { return unit_halfs<F>(codes[i], scales[i], k); }
 };
 template <typename F>
 struct FewUnits<F, true> {
@@ -55,17 +62,25 @@ struct FewTokens {
     // A lane with two rows has one of eight tokens.
     static constexpr uint32_t kRows = kTokens == 8 && kFactorRows == 2 ? 1 : kFactorRows;
     Words4 eights[kRows][4];
+    uint32_t at[kRows];  // where a group has them
 
     // Past the step's last token it is that one, whose bytes come anyway, where all are in one tile.
-    RL_DEVICE static uint32_t row(uint32_t i, uint32_t last) {
-        return kTokens <= 16 ? lesser(factor_row(i), last) : factor_row(i);
-    }
-    RL_DEVICE void read(const void* halves, uint32_t group, uint32_t first, uint32_t last) {
-        const Words4* from = static_cast<const Words4*>(halves) +
-                             few_eight(group * kFactorUnits + factor_unit(), 0, first, kTokens);
+    RL_DEVICE void aim(uint32_t last) {
         RL_UNROLL
-        for (uint32_t i = 0; i < kRows; ++i) RL_UNROLL
-        for (uint32_t p = 0; p < 4; ++p) eights[i][p] = from[(p * kTokens + row(i, last)) * kFactorUnits];
+        for (uint32_t i = 0; i < kRows; ++i)
+            at[i] = few_eight(factor_unit(), 0, kTokens <= 16 ? lesser(factor_row(i), last) : factor_row(i),
+                              kTokens);
+    }
+    // Groups, and the eights of one, lie at fixed distances: see few_eight().
+    RL_DEVICE void read(const void* halves, uint32_t group, uint32_t first) {
+        constexpr uint32_t kEight = kTokens * kFactorUnits;
+        const Words4* all = static_cast<const Words4*>(halves) + group * 4 * kEight;
+        RL_UNROLL
+        for (uint32_t i = 0; i < kRows; ++i) {
+            const Words4* from = all + at[i];
+            RL_UNROLL
+            for (uint32_t p = 0; p < 4; ++p) eights[i][p] = from[p * kEight + first * kFactorUnits];
+        }
     }
     RL_DEVICE Words2 four(uint32_t i, uint32_t k) const {
         if (i >= kRows) return {};
@@ -122,14 +137,14 @@ struct FewSums {
     static constexpr bool kAhead = kTokens <= 16 || T::kOwn > 1;
     MatrixSums sums[T::kOwn][T::kTiles];
     FewTokens<kTokens> x;
-    uint32_t last;  // token of the step
 
     // The host wrote the step before the launch before began.
-    RL_DEVICE explicit FewSums(const args::FewArgs& a)
-        : last(kTokens > 16 ? 0
-                            : float_bits(load_early(reinterpret_cast<const float*>(
-                                  a.of_outputs ? &a.step->outputs : &a.step->rows))) -
-                                  1) {}
+    RL_DEVICE explicit FewSums(const args::FewArgs& a) {
+        x.aim(kTokens > 16 ? 0
+                           : float_bits(load_early(reinterpret_cast<const float*>(
+                                 a.of_outputs ? &a.step->outputs : &a.step->rows))) -
+                                 1);
+    }
 
     RL_DEVICE void clear() {
         RL_UNROLL
@@ -137,7 +152,7 @@ struct FewSums {
         for (uint32_t j = 0; j < T::kTiles; ++j) sums[n][j] = {};
     }
     RL_DEVICE void begin(const void* halves, uint32_t group) {
-        if (kAhead) x.read(halves, group, 0, last);
+        if (kAhead) x.read(halves, group, 0);
     }
 
     // Adds the products of a group of units, whose weights `read` has, with all tokens; `next` is multiplied
@@ -152,9 +167,9 @@ struct FewSums {
             w[n][f] = few_factor(f, w_room[n][f], [&](uint32_t i, uint32_t k) { return read[n].four(i, k); });
         RL_UNROLL
         for (uint32_t j = 0; j < T::kTiles; ++j) {
-            if (!kAhead) x.read(halves, group, j * 16, last);
+            if (!kAhead) x.read(halves, group, j * 16);
             const FewTokens<kTokens> now = x;
-            if (kAhead) x.read(halves, j + 1 < T::kTiles ? group : next, (j + 1) % T::kTiles * 16, last);
+            if (kAhead) x.read(halves, j + 1 < T::kTiles ? group : next, (j + 1) % T::kTiles * 16);
             RL_UNROLL
             for (uint32_t f = 0; f < kUnitFactors; ++f) {
                 const MatrixTile tokens =
@@ -326,13 +341,30 @@ RL_DEVICE void linear_few(const args::FewArgs& a) {
 
 #ifdef RL_COPIES_AHEAD
 
+// How the lanes of a wave copy 16 rows of a plane: pieces of the rows in turn.
+template <typename F, uint32_t kPlane>
+struct FewCopies {
+    static constexpr uint32_t kRow = F::kPlanes.bytes[kPlane], kBefore = F::kPlanes.before(kPlane);
+    static constexpr uint32_t kPiece = kRow % 16 == 0 ? 16 : kRow % 8 == 0 ? 8 : kRow % 4 == 0 ? 4 : 2;
+    static constexpr uint32_t kPieces = kRow / kPiece, kAll = 16 * kPieces;
+    static constexpr uint32_t kRounds = (kAll + kWave - 1) / kWave;
+    static constexpr uint32_t kFirst = [] {  // round of all planes
+        if constexpr (kPlane == 0)
+            return 0u;
+        else
+            return FewCopies<F, kPlane - 1>::kFirst + FewCopies<F, kPlane - 1>::kRounds;
+    }();
+    static_assert(kRow == 0 || kRow % kPiece == 0);
+};
+
 // The tiles of a wave, stage after stage. A stage holds, for each of the wave's tiles, the planes of its 16
 // rows one behind the other, so that it is a matrix by itself.
 template <typename F, uint32_t kTokens, bool kGated>
 struct FewRing {
     using T = FewTile<kTokens, kGated>;
-    static constexpr args::FewShape kShape = args::few_shape(F::kPlanes, T::kOwn);
+    static constexpr args::FewShape kShape = args::few_shape(F::kPlanes, T::kOwn, kTokens);
     static constexpr uint32_t kTileBytes = kShape.stage_bytes / T::kOwn;
+    static constexpr uint32_t kRounds = FewCopies<F, 3>::kFirst + FewCopies<F, 3>::kRounds;
     const args::FewArgs& a;
     uint8_t* stages;
     uint32_t eights;  // of a row
@@ -340,6 +372,11 @@ struct FewRing {
     uint32_t eight;   // of its rows
     uint32_t slot;    // is copied to next
     FewPlace at[T::kOwn];
+    // Where registers are left for it, where a lane's pieces of the eight before that one are, which is kStep
+    // behind it: to find them anew costs a fifth of the loop's instructions.
+    static constexpr bool kKeeps = kTokens <= 16;
+    static constexpr size_t kStep = T::kColumnWaves;
+    const uint8_t* kept[T::kOwn][kRounds];
     // Two bytes of a row are too few to be copied: they come by a register, and go where the copies before
     // the last go.
     uint16_t late[T::kOwn][4];
@@ -362,29 +399,47 @@ struct FewRing {
         }
     }
 
+    // A lane's piece of a round, of the eight that is copied next.
+    template <uint32_t kPlane>
+    RL_DEVICE const uint8_t* piece_at(const FewPlace& at, uint32_t round) const {
+        using C = FewCopies<F, kPlane>;
+        const uint32_t piece = lesser(round * kWave + lane_index(), C::kAll - 1);
+        return at.w.data + at.w.units / 8 * C::kBefore +
+               (size_t(at.row(piece / C::kPieces)) * eights + eight) * C::kRow +
+               piece % C::kPieces * C::kPiece;
+    }
+    template <uint32_t kPlane>
+    RL_DEVICE void keep_plane(uint32_t n) {
+        using C = FewCopies<F, kPlane>;
+        if constexpr (C::kRounds > 0) RL_UNROLL
+        for (uint32_t round = 0; round < C::kRounds; ++round) {
+            kept[n][C::kFirst + round] = piece_at<kPlane>(at[n], round) - kStep * C::kRow;
+            keep_in_register(kept[n][C::kFirst + round]);
+        }
+    }
     RL_DEVICE void aim() {
         RL_UNROLL
-        for (uint32_t n = 0; n < T::kOwn; ++n) at[n] = few_place<kTokens, kGated>(a, tile, n);
+        for (uint32_t n = 0; n < T::kOwn; ++n) {
+            at[n] = few_place<kTokens, kGated>(a, tile, n);
+            if (!kKeeps) continue;
+            keep_plane<0>(n);
+            keep_plane<1>(n);
+            keep_plane<2>(n);
+            keep_plane<3>(n);
+        }
     }
     template <uint32_t kPlane>
     RL_DEVICE void copy_plane(uint32_t n, uint8_t* to) {
-        constexpr uint32_t kRow = F::kPlanes.bytes[kPlane], kBefore = F::kPlanes.before(kPlane);
-        if constexpr (kRow == 2) {
-            late[n][kPlane] = load<uint16_t>(at[n].w.data + at[n].w.units / 8 * kBefore,
-                                             size_t(at[n].row(lane_index() % 16)) * eights + eight);
-        } else if constexpr (kRow > 0) {
-            constexpr uint32_t kPiece = kRow % 16 == 0 ? 16 : kRow % 8 == 0 ? 8 : 4;
-            static_assert(kRow % kPiece == 0);
-            constexpr uint32_t kPieces = kRow / kPiece;
-            const uint8_t* plane = at[n].w.data + at[n].w.units / 8 * kBefore + eight * kRow;
-            RL_UNROLL
-            for (uint32_t first = 0; first < 16 * kPieces; first += kWave) {
-                const uint32_t piece = first + lane_index(), row = piece / kPieces,
-                               within = piece % kPieces * kPiece;
-                if (16 * kPieces % kWave != 0 && piece >= 16 * kPieces) break;
-                copy_ahead<kPiece>(to + 16 * kBefore + row * kRow + within,
-                                   plane + size_t(at[n].row(row)) * eights * kRow + within);
-            }
+        using C = FewCopies<F, kPlane>;
+        if constexpr (C::kRounds > 0) RL_UNROLL
+        for (uint32_t round = 0; round < C::kRounds; ++round) {
+            const uint32_t number = round * kWave + lane_index();
+            const uint8_t* from =
+                kKeeps ? kept[n][C::kFirst + round] += kStep * C::kRow : piece_at<kPlane>(at[n], round);
+            if constexpr (C::kRow == 2)
+                late[n][kPlane] = load<uint16_t>(from, 0);
+            else if (C::kAll % kWave == 0 || number < C::kAll)
+                copy_ahead<C::kPiece>(to + 16 * C::kBefore + number * C::kPiece, from);
         }
     }
     template <uint32_t kPlane>

@@ -83,6 +83,32 @@ struct UnitCodes<F> {
     }
 };
 
+// Scales as pairs of the same half.
+struct ScalePairs {
+    uint32_t scale[2], offset[2];
+};
+RL_DEVICE ScalePairs pairs_of(const UnitScales& s) {
+    return {{half_pair(s.scale[0], s.scale[0]), half_pair(s.scale[1], s.scale[1])},
+            {half_pair(s.offset[0], s.offset[0]), half_pair(s.offset[1], s.offset[1])}};
+}
+// pairs_of(k_scales(header, j)), bit for bit: a half times a code of six bits is exact in f32, so that only
+// the product's one rounding is left.
+RL_DEVICE ScalePairs k_scale_pairs(const Words4& header, uint32_t j) {
+    const KCodes of = k_codes(header, j);
+    const uint32_t codes = pair_minus(of.scale | of.minimum << 16 | 0x64006400u, half_pair(1024.0f, 1024.0f)),
+                   both = pair_times(codes, header.d[0] ^ 0x80000000u),
+                   scale = pick_bytes(0x01000100u, both, both), offset = pick_bytes(0x03020302u, both, both);
+    return {{scale, scale}, {offset, offset}};
+}
+
+// Elements 4k, 4k + 2, 4k + 1, 4k + 3 of a unit: so two bytes of a word become two halfs by one mask.
+template <typename F>
+RL_DEVICE Words2 unit_halfs(const UnitCodes<F>& codes, const ScalePairs& s, uint32_t k) {
+    const uint32_t even = codes.pair(k, false), odd = codes.pair(k, true), scale = s.scale[k / 4];
+    if constexpr (!F::kOffset) return {{pair_times(even, scale), pair_times(odd, scale)}};
+    return {{pair_fused(even, scale, s.offset[k / 4]), pair_fused(odd, scale, s.offset[k / 4])}};
+}
+
 // One unit of a weight between being read and being decoded. In words: arrays of halfs would go to memory.
 template <typename F>
 struct UnitAhead {
@@ -93,14 +119,7 @@ struct UnitAhead {
         s = F::scales(w, unit);
     }
     RL_DEVICE void clear() { s = {}; }  // makes it zeros
-    // Elements 4k, 4k + 2, 4k + 1, 4k + 3: so two bytes of a word become two halfs by one mask.
-    RL_DEVICE Words2 halfs(uint32_t k) const {
-        const uint32_t even = codes.pair(k, false), odd = codes.pair(k, true),
-                       scale = half_pair(s.scale[k / 4], s.scale[k / 4]);
-        if constexpr (!F::kOffset) return {{pair_times(even, scale), pair_times(odd, scale)}};
-        const uint32_t offset = half_pair(s.offset[k / 4], s.offset[k / 4]);
-        return {{pair_fused(even, scale, offset), pair_fused(odd, scale, offset)}};
-    }
+    RL_DEVICE Words2 halfs(uint32_t k) const { return unit_halfs<F>(codes, pairs_of(s), k); }
 };
 // Likewise eight elements of a format of 16-bit floats.
 template <typename F>

@@ -79,11 +79,17 @@ RL_DEVICE UnitScales pair_scales(float scale, float offset) {
 }
 
 // The six-bit scale and minimum of sub-block j of 8, as pack_k_header() in layout.cpp leaves them.
-RL_DEVICE UnitScales k_scales(const Words4& header, uint32_t j) {
+struct KCodes {
+    uint32_t scale, minimum;
+};
+RL_DEVICE KCodes k_codes(const Words4& header, uint32_t j) {
     const uint32_t both = (j < 4 ? header.d[1] : header.d[2]) >> (j % 4 * 8);
-    const uint32_t minimum = ((header.d[3] >> (j * 4)) & 15u) | ((both >> 2) & 0x30u);
-    return pair_scales(half_value(uint16_t(header.d[0])) * byte_float(both & 63u),
-                       -(half_value(uint16_t(header.d[0] >> 16)) * byte_float(minimum)));
+    return {both & 63u, ((header.d[3] >> (j * 4)) & 15u) | ((both >> 2) & 0x30u)};
+}
+RL_DEVICE UnitScales k_scales(const Words4& header, uint32_t j) {
+    const KCodes codes = k_codes(header, j);
+    return pair_scales(half_value(uint16_t(header.d[0])) * byte_float(codes.scale),
+                       -(half_value(uint16_t(header.d[0] >> 16)) * byte_float(codes.minimum)));
 }
 
 template <typename F>

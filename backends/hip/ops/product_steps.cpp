@@ -221,7 +221,7 @@ FewLaunch few_launch(const View& view, const Tiled& p, uint32_t rows, const Devi
                  view.plan.weight(w).tensor.shape.cols % 256 == 0 && args::few_copies(planes_of(view, w));
     if (how.copied) {
         const uint32_t each = args::few_own(how.tokens, p.gated, waves, usual);
-        how.shared += waves * args::few_shape(planes_of(view, w), each).bytes();
+        how.shared += waves * args::few_shape(planes_of(view, w), each, how.tokens).bytes();
     }
     return how;
 }

@@ -17,7 +17,10 @@ struct q4_k : Quantized<false, 0, true> {
         }
     }
     RL_DEVICE static UnitScales scales(const Matrix& w, size_t unit) {
-        return k_scales(load<Words4>(w.data, w.units + unit / 8), uint32_t(unit % 8));
+        return k_scales(k_header(w, unit), uint32_t(unit % 8));
+    }
+    RL_DEVICE static Words4 k_header(const Matrix& w, size_t unit) {
+        return load<Words4>(w.data, w.units + unit / 8);
     }
 };
 
