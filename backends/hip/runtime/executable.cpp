@@ -35,7 +35,7 @@ Status HipExecutable::load_kernels() const {
     const Plan& plan = bound_.plan;
     Launcher loader(device_, Launcher::Mode::load);
     const StepLayout inputs(plan, plan.max_rows, StepKind::alone);
-    return launch_all(loader, view_of(plan.max_rows, inputs), most_best() > 0);
+    return launch_all(loader, view_of(plan.max_rows, inputs, 0), most_best() > 0);
 }
 
 Result<std::unique_ptr<Executable>> HipExecutable::create_rank(BoundPlan plan, std::vector<RankSum> sums,
@@ -124,7 +124,16 @@ uint32_t HipExecutable::row_class(uint32_t rows) const {
     return std::min(most, bound_.plan.max_rows);
 }
 
-View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
+// Recorded steps of a row come in a few classes of depth, too: attention to many keys is launched in another
+// way. The fewest keys of the class.
+static uint64_t depth_class(uint32_t rows, uint64_t keys) {
+    if (rows > 1) return 0;
+    for (const uint64_t least : {65536, 16384, 4096})
+        if (keys >= least) return least;
+    return 0;
+}
+
+View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs, uint64_t keys) const {
     View view{{bound_.plan, weights_, caches_, rows, std::min(rows, bound_.plan.max_outputs)}};
     view.arena = workspace_->arena.data();
     view.scratch = workspace_->scratch.data();
@@ -134,6 +143,7 @@ View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     for (const uint64_t offset : inputs.ropes)
         view.ropes.push_back(reinterpret_cast<const float*>(workspace_->step.data() + offset));
     view.kind = of_several(inputs.kind) ? StepKind::several : inputs.kind;
+    view.least_keys = depth_class(rows, keys);
     if (inputs.tiles > 0)
         view.tiles = reinterpret_cast<const args::RowTile*>(workspace_->step.data() + inputs.tiles);
     if (inputs.states > 0)
@@ -207,11 +217,11 @@ Status HipExecutable::launch_sums(Launcher& launcher, const View& view, size_t i
     return {};
 }
 
-// The graph of a class and kind, captured on first use and never changed: what varies is in the step's
+// The graph of classes and a kind, captured on first use and never changed: what varies is in the step's
 // inputs.
 Result<GraphExec> HipExecutable::graph(const View& view, bool best) {
     if (link_ && std::exchange(link_generation_, link_->generation()) != link_->generation()) drop_graphs();
-    const std::tuple what(view.rows, view.tiles ? StepKind::mixed : view.kind, best);
+    const std::tuple what(view.rows, view.tiles ? StepKind::mixed : view.kind, view.least_keys, best);
     if (const auto found = graphs_.find(what); found != graphs_.end()) return found->second;
     constexpr int kThreadLocal = 1;  // other threads may call the runtime meanwhile
     const Functions& call = device_.call();
@@ -274,7 +284,7 @@ Status HipExecutable::run(const StepParams& params) {
     if (params.cancel && params.cancel->load(std::memory_order_relaxed)) return error("interrupted");
     const uint32_t rows = row_class(uint32_t(params.tokens.size()));
     const StepLayout inputs(bound_.plan, rows, kind_of(bound_.plan, params));
-    const View view = view_of(rows, inputs);
+    const View view = view_of(rows, inputs, params.kv_len());
     if (mode_ == Record::replay && rows <= kReplayedRows) {
         const GraphExec exec = RL_TRY(graph(view, params.best > 0));
         if (link_) link_->meet();
@@ -324,7 +334,7 @@ Status HipExecutable::run_traced(const StepParams& params, const TraceSink& sink
     RL_TRY(device_.use());
     const uint32_t rows = row_class(uint32_t(params.tokens.size()));
     const StepLayout inputs(bound_.plan, rows, kind_of(bound_.plan, params));
-    const View view = view_of(rows, inputs);
+    const View view = view_of(rows, inputs, params.kv_len());
     const StepShape shape{params.tokens.size(), params.outputs.size(), params.kv_len()};
     const Buffer mirror =
         RL_TRY(memory_->allocate(most_written_bytes(bound_.plan, shape), Use::pinned, "traced activations"));

@@ -25,6 +25,7 @@ struct View : gpu::StepView<HipWeights, HipCaches> {
     const uint32_t* pages = nullptr;
     const args::RowTile* tiles = nullptr;        // of a mixed step
     const args::SegmentState* states = nullptr;  // of the step's sequences; null: the plan has none
+    uint64_t least_keys = 0;  // a row of the step sees so many keys, or more: see depth_class()
     // Of the kernel that is launched, in a step of one row: its operand in int8 as the kernel that computed
     // it left it, and where it leaves its row so.
     const std::byte* taken = nullptr;
@@ -134,7 +135,7 @@ private:
                         Memory& memory);
     Status load_kernels() const;
     uint32_t row_class(uint32_t rows) const;
-    View view_of(uint32_t rows, const StepLayout& inputs) const;
+    View view_of(uint32_t rows, const StepLayout& inputs, uint64_t keys) const;
     void hand_few(View& view, size_t index) const;
     // Where a row is left in int8.
     args::HandOver hand_of(const View& view, Slot slot) const;
@@ -163,7 +164,7 @@ private:
     size_t rank_ = 0;
     uint64_t link_generation_ = 0;  // of the graphs
     // By class of rows, kind, and whether the best outputs are wanted.
-    std::map<std::tuple<uint32_t, StepKind, bool>, GraphExec> graphs_;
+    std::map<std::tuple<uint32_t, StepKind, uint64_t, bool>, GraphExec> graphs_;
     gpu::StepResults results_;
 };
 
