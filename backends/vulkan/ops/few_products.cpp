@@ -56,7 +56,7 @@ uint64_t partial_bytes(const FewTile& tile, uint64_t groups, uint32_t shares) {
     return shares > 1 ? aligned(groups * shares * tile.rows * tile.tokens * 4) : 0;
 }
 
-args::FewArgs few_args(const Product& product, const PlacedWeight& w, const WeightPart& part) {
+args::FewArgs few_args(const MatrixProduct& product, const PlacedWeight& w, const WeightPart& part) {
     args::FewArgs push = {};
     push.rows = uint32_t(part.rows);
     push.cols = uint32_t(w.cols);
@@ -146,7 +146,7 @@ uint64_t FewProducts::scratch(const Device& device, std::span<const Tensor> matr
     return most;
 }
 
-Status FewProducts::record_part(const Product& product, const PlacedWeight& w, const WeightPart& part,
+Status FewProducts::record_part(const MatrixProduct& product, const PlacedWeight& w, const WeightPart& part,
                                 const WeightPart* up) {
     if (fragments_) return record_fragments(product, w, part, up);
     const Device& device = recorder_.device();
@@ -186,8 +186,8 @@ Status FewProducts::record_part(const Product& product, const PlacedWeight& w, c
                               push, {groups, shares}, flops);
 }
 
-Status FewProducts::record_fragments(const Product& product, const PlacedWeight& w, const WeightPart& part,
-                                     const WeightPart* up) {
+Status FewProducts::record_fragments(const MatrixProduct& product, const PlacedWeight& w,
+                                     const WeightPart& part, const WeightPart* up) {
     const Fragments& f = *fragments_;
     const Device& device = recorder_.device();
     const bool leaves = view_.few_left.bytes != 0;
@@ -226,7 +226,7 @@ Status FewProducts::record_fragments(const Product& product, const PlacedWeight&
         push, groups, flops);
 }
 
-Status FewProducts::record(const Product& product, const PlacedWeight& w, const PlacedWeight* up) {
+Status FewProducts::record(const MatrixProduct& product, const PlacedWeight& w, const PlacedWeight* up) {
     for (size_t i = 0; i < w.parts.size(); ++i)
         RL_TRY(record_part(product, w, w.parts[i], up ? &up->parts[i] : nullptr));
     return {};

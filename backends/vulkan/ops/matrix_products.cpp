@@ -104,7 +104,7 @@ Status multiply_all(Recorder& recorder, const View& view, const Wave& wave, cons
     const WeightLayout& halves = *weight_layout(*find_format("F16"));
     for (const Piece& piece : wave) {
         const PlacedWeight& w = *piece.of->w;
-        const Product& product = piece.of->product;
+        const MatrixProduct& product = piece.of->product;
         const bool gated = piece.of->up != nullptr;
         const uint64_t rows_there = piece_rows(piece.rows, gated ? 2 : 1), bytes = rows_there * w.cols * 2;
         args::LinearArgs push = linear_args(w, w.parts[piece.part], product, {});
@@ -124,7 +124,7 @@ Status multiply_all(Recorder& recorder, const View& view, const Wave& wave, cons
 }  // namespace
 
 Status record_matrices(Recorder& recorder, const View& view, const Tiles& tiles, Binding w, const Binding* up,
-                       args::LinearArgs args, const Product& product, const Activations& x,
+                       args::LinearArgs args, const MatrixProduct& product, const Activations& x,
                        uint64_t rows_there) {
     const uint64_t high = (args.rows + tiles.rows - 1) / tiles.rows;
     std::vector<uint32_t> constants = tiles.constants;

@@ -31,7 +31,7 @@ constexpr uint32_t kTile = 64;  // of linear_tile, both ways
 constexpr uint32_t kLinearAhead = 4, kGatedAhead = 2;
 
 // In f32.
-Status record_tiles(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
+Status record_tiles(Recorder& recorder, const View& view, const MatrixProduct& p, const PlacedWeight& w,
                     const WeightPart& part, const Activations& x) {
     const double per_row = 2.0 * double(part.rows) * double(w.cols);
     const Binding bias = view.vector(p.bias, view.step);
@@ -46,7 +46,7 @@ Status record_tiles(Recorder& recorder, const View& view, const Product& p, cons
 }
 
 // One row by int8, or several that are apart: linear_dot_own or, with `up`, gated_dot_own.
-Status record_own(Recorder& recorder, const View& view, std::string_view kernel, const Product& p,
+Status record_own(Recorder& recorder, const View& view, std::string_view kernel, const MatrixProduct& p,
                   const PlacedWeight& w, const WeightPart& part, const WeightPart* up, const Activations& x) {
     const bool takes = view.taken.bytes != 0, leaves = view.left.bytes != 0;
     const OwnCut cut = own_cut(recorder.device(), p.cut, up ? 1 : 0, up ? kGatedAhead : kLinearAhead);
@@ -78,7 +78,7 @@ Status record_own(Recorder& recorder, const View& view, std::string_view kernel,
         groups);
 }
 
-Status record_part(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
+Status record_part(Recorder& recorder, const View& view, const MatrixProduct& p, const PlacedWeight& w,
                    const WeightPart& part, const Activations& x, Path path) {
     if (path == Path::tiles) return record_tiles(recorder, view, p, w, part, x);
     if (in_coop_tiles(path))
@@ -213,7 +213,7 @@ private:
         std::vector<UnpackedProduct> unpacked;
         FewProducts few(recorder, view, x, Activations::scratch(view.plan, x_), results(), fragments);
         for (size_t i = 0; i < parts_.size(); ++i) {
-            Product product{parts_[i].w, view.slot(parts_[i].y), view.rows_of(parts_[i].y)};
+            MatrixProduct product{parts_[i].w, view.slot(parts_[i].y), view.rows_of(parts_[i].y)};
             product.rows_kind = rows_kind(view.plan, parts_[i].y);
             product.stride = view.width(parts_[i].y);
             product.bias = parts_[i].bias;
@@ -326,7 +326,7 @@ public:
         if (way == Path::few) {
             FewProducts few(recorder, view, x, Activations::scratch(view.plan, op_.x), 2 * tensor_.shape.rows,
                             fragments);
-            Product product{op_.gate, view.slot(op_.y), view.rows};
+            MatrixProduct product{op_.gate, view.slot(op_.y), view.rows};
             product.stride = view.width(op_.y);
             product.act = op_.act;
             product.cut = cut(view.rows);
@@ -356,7 +356,7 @@ private:
     Status record_few(Recorder& recorder, const View& view, const Activations& x, Path way) const {
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
         const uint32_t tokens = std::min(kFewRows, power_of_two(view.rows));
-        Product product{op_.gate, view.slot(op_.y), view.rows};
+        MatrixProduct product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
         product.act = op_.act;
         product.cut = cut(view.apart ? 1 : view.rows);
@@ -400,7 +400,7 @@ private:
 
     Status record_gated_matrices(Recorder& recorder, const View& view, const Activations& x, Path way) const {
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
-        Product product{op_.gate, view.slot(op_.y), view.rows};
+        MatrixProduct product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
         product.act = op_.act;
         product.cut = cut(view.rows);
@@ -425,7 +425,7 @@ private:
     Status record_many(Recorder& recorder, const View& view, const Activations& x, Path way) const {
         const Binding y = view.slot(op_.y);
         const Binding raised = view.scratch_at(Activations::scratch(view.plan, op_.x), y.bytes);
-        Product product{op_.gate, y, view.rows};
+        MatrixProduct product{op_.gate, y, view.rows};
         product.stride = view.width(op_.y);
         RL_TRY(record_product(recorder, view, product, x, way));
         product.w = op_.up;
@@ -445,7 +445,7 @@ private:
 
 }  // namespace
 
-args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const Product& p,
+args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const MatrixProduct& p,
                              const Norm& norm) {
     args::LinearArgs push = {};
     push.rows = uint32_t(part.rows);
@@ -533,8 +533,8 @@ uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& devic
     return (rows + per_group - 1) / per_group;
 }
 
-Status record_product(Recorder& recorder, const View& view, const Product& product, const Activations& x,
-                      Path path) {
+Status record_product(Recorder& recorder, const View& view, const MatrixProduct& product,
+                      const Activations& x, Path path) {
     const PlacedWeight& w = view.weight(product.w);
     for (const WeightPart& part : w.parts) RL_TRY(record_part(recorder, view, product, w, part, x, path));
     return {};

@@ -322,7 +322,7 @@ private:
 };
 
 // A product of rows with a weight: y (+)= w * x + bias.
-struct Product {
+struct MatrixProduct {
     Weight w;
     Binding y;  // (rows, width of y)
     uint32_t rows = 1;
@@ -334,23 +334,23 @@ struct Product {
     std::optional<Function> function = {};  // of one row in int8; of others it is a dispatch of its own
     ProductCut cut = {};
 };
-Status record_product(Recorder& recorder, const View& view, const Product& product, const Activations& x,
-                      Path path);
+Status record_product(Recorder& recorder, const View& view, const MatrixProduct& product,
+                      const Activations& x, Path path);
 
 // What products are told of a part of a weight.
-args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const Product& product,
+args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const MatrixProduct& product,
                              const Norm& norm);
 // A product over tiles on matrix units, with `up` (of as many rows) a gated one. Of `rows_there` rows there
 // is something to read.
 Status record_matrices(Recorder& recorder, const View& view, const Tiles& tiles, Binding w, const Binding* up,
-                       args::LinearArgs args, const Product& product, const Activations& x,
+                       args::LinearArgs args, const MatrixProduct& product, const Activations& x,
                        uint64_t rows_there);
 
 // A weight of Path::unpacked, or with `up` two, and what is made of it.
 struct UnpackedProduct {
     const PlacedWeight* w;
     const PlacedWeight* up;
-    Product product;
+    MatrixProduct product;
 };
 // Of the scratch that kernels share, for weights of so many rows together, in steps of at most `most_tokens`.
 uint64_t unpacked_scratch(const Device& device, uint64_t rows, uint64_t cols, uint64_t most_tokens);
@@ -384,12 +384,12 @@ public:
                 const Fragments* fragments)
         : recorder_(recorder), view_(view), x_(x), at_(at), results_(results), fragments_(fragments) {}
     // With `up` a gated product.
-    Status record(const Product& product, const PlacedWeight& w, const PlacedWeight* up);
+    Status record(const MatrixProduct& product, const PlacedWeight& w, const PlacedWeight* up);
 
 private:
-    Status record_part(const Product& product, const PlacedWeight& w, const WeightPart& part,
+    Status record_part(const MatrixProduct& product, const PlacedWeight& w, const WeightPart& part,
                        const WeightPart* up);
-    Status record_fragments(const Product& product, const PlacedWeight& w, const WeightPart& part,
+    Status record_fragments(const MatrixProduct& product, const PlacedWeight& w, const WeightPart& part,
                             const WeightPart* up);
 
     Recorder& recorder_;
