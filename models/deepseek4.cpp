@@ -307,12 +307,10 @@ static Slot ffn(const DeepSeek4& c, const LayerWeights& l, size_t layer, Slot h,
     const auto routing = p.route(h, l["ffn_gate_inp"], c.experts_used, Gating::sqrt_softplus, c.expert_norm,
                                  c.expert_scale, hashed ? Weight{} : l["exp_probs_b.bias"], BiasOf::choice,
                                  {}, hashed ? l["ffn_gate_tid2eid"] : Weight{});
-    const uint32_t wide = routing.used * c.expert_ffn_dim;
-    const Slot gates = p.slot(wide), ups = p.slot(wide);
-    p.append(ExpertLinear{h, l["ffn_gate_exps"], routing.ids, gates, routing.used});
-    p.append(ExpertLinear{h, l["ffn_up_exps"], routing.ids, ups, routing.used});
+    const Slot gates = p.experts(h, l["ffn_gate_exps"], routing),
+               ups = p.experts(h, l["ffn_up_exps"], routing);
     gate(gates, ups, c.expert_limits, layer, p);
-    p.append(ExpertLinear{gates, l["ffn_down_exps"], routing.ids, y, routing.used, true, routing.scales});
+    p.add_experts(y, gates, l["ffn_down_exps"], routing);
     return y;
 }
 

@@ -74,8 +74,9 @@ static void add_weighted_experts(const Config& c, const LayerWeights& l, Slot x,
     const Slot weighted = p.parts_of(h, 1, c.dim, 0, c.dim), hidden = p.slot(c.expert_ffn_dim),
                given = p.slot(c.dim);
     p.append(OutputGate{routing.scales, weighted, c.dim, GateOf::itself});
-    p.append(ExpertGated{weighted, l["ffn_gate_exps"], l["ffn_up_exps"], routing.ids, hidden, 1});
-    p.append(ExpertLinear{hidden, l["ffn_down_exps"], routing.ids, given, 1, true});
+    p.append(
+        products::gated_by_expert(weighted, l["ffn_gate_exps"], l["ffn_up_exps"], hidden, {routing.ids, 1}));
+    p.append(products::by_expert(hidden, l["ffn_down_exps"], given, {routing.ids, 1, true}));
     p.add(x, given);
     add_shared_expert(l, x, h, p);
 }

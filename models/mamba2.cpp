@@ -278,11 +278,8 @@ static void plain_ffn(const Mamba& c, const LayerWeights& l, size_t layer, Slot 
         in = p.linear(h, l["ffn_latent_down"]);
         into = zeros_like(in, c.expert_input, p);
     }
-    const Slot hidden = p.slot(c.expert_ffn_dim * c.experts_used);
-    p.append(ExpertLinear{
-        in, l["ffn_up_exps"], routing.ids, hidden, c.experts_used, false, {}, {}, Function::squared_relu});
-    p.append(
-        ExpertLinear{hidden, l["ffn_down_exps"], routing.ids, into, c.experts_used, true, routing.scales});
+    const Slot hidden = p.experts(in, l["ffn_up_exps"], routing, Function::squared_relu);
+    p.add_experts(into, hidden, l["ffn_down_exps"], routing);
     if (c.expert_input > 0) p.linear_add(x, into, l["ffn_latent_up"]);
 }
 

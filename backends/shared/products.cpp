@@ -1,20 +1,20 @@
 #include "products.h"
 
+#include <algorithm>
+
 namespace redline {
 
-std::optional<Products> products_of(const Op& op, const Plan& plan) {
-    Products products;
-    if (const auto* one = std::get_if<Linear>(&op))
-        products = {one->x, one->norm, {{one->w, one->bias, one->y}}, one->accumulate, {}, one->function};
-    else if (const auto* group = std::get_if<LinearGroup>(&op))
-        products = {group->x, group->norm, {&group->parts[0], &group->parts[0] + group->count}};
-    else
-        return {};
-    for (const LinearGroup::Part& part : products.parts) {
-        if (!has_layout(plan, part.w)) return {};
-        products.tensors.push_back(plan.weight(part.w).tensor);
-    }
-    return products;
+const Product* rows_product(const Op& op, const Plan& plan) {
+    const Product* product = product_by(By::row, op);
+    const auto known = [&](const Product::Part& part) { return has_layout(plan, part.w); };
+    if (!product || !std::ranges::all_of(product->all(), known)) return nullptr;
+    return !product->act || has_layout(plan, product->w(0), product->w(1)) ? product : nullptr;
+}
+
+std::vector<Tensor> tensors_of(const Product& product, const Plan& plan) {
+    std::vector<Tensor> tensors;
+    for (const Product::Part& part : product.all()) tensors.push_back(plan.weight(part.w).tensor);
+    return tensors;
 }
 
 }  // namespace redline

@@ -4,7 +4,7 @@
 #include "backends/shared/layout.h"
 #include "plan/plan.h"
 
-#include <optional>
+#include <vector>
 
 namespace redline {
 
@@ -28,16 +28,9 @@ inline bool has_layout(const Plan& plan, Weight gate, Weight up) {
     return plan.weight(gate).tensor.format == plan.weight(up).tensor.format && has_layout(plan, gate);
 }
 
-// Linear and LinearGroup: products of norm(x).
-struct Products {
-    Slot x;
-    Norm norm;
-    std::vector<LinearGroup::Part> parts;
-    bool accumulate = false;
-    std::vector<Tensor> tensors = {};  // of the parts
-    std::optional<Function> function = {};
-};
-// Empty where the op is neither, or a weight has no layout.
-std::optional<Products> products_of(const Op& op, const Plan& plan);
+// The op as a product of whole rows with weights that have layouts; of a gated one they are of one format,
+// since one kernel reads both. Null: it is none.
+const Product* rows_product(const Op& op, const Plan& plan);
+std::vector<Tensor> tensors_of(const Product& product, const Plan& plan);
 
 }  // namespace redline

@@ -127,13 +127,10 @@ static void experts(const GatedDecoder& c, const LayerWeights& l, size_t layer, 
                     PlanBuilder& p) {
     const auto routing = route(c, l, h, p);
     if (const float limit = c.expert_limits.empty() ? 0.0f : c.expert_limits[layer]; limit > 0.0f) {
-        const Slot gate = p.slot(routing.used * c.expert_ffn_dim),
-                   up = p.slot(routing.used * c.expert_ffn_dim);
-        p.append(ExpertLinear{h, l["ffn_gate_exps"], routing.ids, gate, routing.used});
-        p.append(ExpertLinear{h, l["ffn_up_exps"], routing.ids, up, routing.used});
+        const Slot gate = p.experts(h, l["ffn_gate_exps"], routing),
+                   up = p.experts(h, l["ffn_up_exps"], routing);
         limited_silu(gate, up, limit, p);
-        p.append(
-            ExpertLinear{gate, l["ffn_down_exps"], routing.ids, into, routing.used, true, routing.scales});
+        p.add_experts(into, gate, l["ffn_down_exps"], routing);
     } else {
         p.experts_add(into, h, routing, gated_experts(l));
     }

@@ -25,9 +25,9 @@ size_t first_step(const Plan& plan, uint32_t all, uint32_t layers) {
 std::vector<Weight> expert_weights(const Plan& plan, const Op& op) {
     std::vector<Weight> found;
     if (const auto* block = std::get_if<ExpertBlock>(&op))
-        found = {block->gated.gate, block->gated.up, block->linear.w};
-    if (const auto* gated = std::get_if<ExpertGated>(&op)) found = {gated->gate, gated->up};
-    if (const auto* linear = std::get_if<ExpertLinear>(&op)) found = {linear->w};
+        found = {block->gated.w(0), block->gated.w(1), block->linear.w()};
+    if (const auto* product = product_by(By::expert, op))
+        for (const Product::Part& part : product->all()) found.push_back(part.w);
     std::erase_if(found, [&](Weight w) { return plan.weight(w).tensor.shape.count < 2; });
     return found;
 }
@@ -529,7 +529,8 @@ Result<double> most_tokens_per_second(const Model& model, const EngineOptions& o
 
 // A layer's experts are several steps, of which these are not the first.
 static bool is_last(const Op& op) {
-    return std::holds_alternative<ExpertLinear>(op);
+    const Product* product = product_by(By::expert, op);
+    return product && !product->act;
 }
 
 size_t expert_layers(const Plan& plan, size_t first, size_t last) {

@@ -207,7 +207,7 @@ namespace {
 // True for slots that an op fills whole, and not for the ids of a Route, which have no distance.
 bool comparable(const Op& op, size_t write) {
     if (std::holds_alternative<Route>(op)) return write > 0;
-    return !std::holds_alternative<HeadLinear>(op) && !std::holds_alternative<CopyParts>(op);
+    return !product_by(By::head, op) && !std::holds_alternative<CopyParts>(op);
 }
 
 }  // namespace

@@ -50,15 +50,9 @@ void InputMeter::choose_tensors(bool with_output) {
 }
 
 std::vector<InputMeter::Product> InputMeter::products_of(const Op& op) {
-    if (const auto* linear = std::get_if<Linear>(&op)) return {{linear->x, linear->w}};
-    if (const auto* linear = std::get_if<ExpertLinear>(&op))
-        return {{linear->x, linear->w, linear->ids, linear->used, linear->per_expert}};
-    if (const auto* gated = std::get_if<ExpertGated>(&op))
-        return {{gated->x, gated->gate, gated->ids, gated->used},
-                {gated->x, gated->up, gated->ids, gated->used}};
+    if (const auto* o = std::get_if<redline::Product>(&op))
+        return {{o->x, o->w(), o->experts.ids, o->experts.used, o->experts.per_expert, o->strides.x}};
     if (const auto* route = std::get_if<Route>(&op)) return {{route->x, route->w}};
-    if (const auto* linear = std::get_if<HeadLinear>(&op))
-        return {{linear->x, linear->w, {}, 0, false, linear->x_stride}};
     return {};
 }
 

@@ -26,30 +26,20 @@ public:
         return found == widths_.end() ? plan_.slot(s).width : found->second;
     }
 
-    void operator()(const Linear& op) { few_rows(op.w, op.y, op.bias); }
-    void operator()(const LinearGroup& op) {
-        for (uint32_t i = 0; i < op.count; ++i) few_rows(op.parts[i].w, op.parts[i].y, op.parts[i].bias);
-    }
-    void operator()(const Gated& op) {
-        few_rows(op.gate, op.y, {});
-        few_rows(op.up, op.y, {});
-    }
-    void operator()(const ExpertLinear& op) {
-        const Shape full = plan_.weight(op.w).tensor.shape;
-        experts(op.w, op.bias, {few(full.count, op.used), rows_of(full), full.cols});
-        widths_[op.y.index] = uint32_t(shape(op.w).rows * (op.scales ? 1 : op.used));
-    }
-    void operator()(const ExpertGated& op) {
-        const Shape full = plan_.weight(op.gate).tensor.shape;
-        gated(op, {few(full.count, op.used), rows_of(full), full.cols});
+    void operator()(const Product& op) {
+        if (op.by() == By::head) return;
+        for (const Product::Part& part : op.all()) {
+            const Shape full = plan_.weight(part.w).tensor.shape;
+            shrink(op, part, {few(full.count, op), rows_of(full), full.cols});
+        }
     }
     void operator()(const ExpertBlock& op) {
-        const Shape inner = plan_.weight(op.gated.gate).tensor.shape,
-                    outer = plan_.weight(op.linear.w).tensor.shape;
-        const uint64_t count = op.route.groups.count > 1 ? inner.count : few(inner.count, op.route.used),
+        const Shape inner = plan_.weight(op.gated.w()).tensor.shape,
+                    outer = plan_.weight(op.linear.w()).tensor.shape;
+        const uint64_t count = op.route.groups.count > 1 ? inner.count : few(inner.count, op.gated),
                        width = std::min(inner.rows, size_.inner);
-        gated(op.gated, {count, width, inner.cols});
-        experts(op.linear.w, op.linear.bias, {count, outer.rows, width});
+        for (const Product::Part& part : op.gated.all()) shrink(op.gated, part, {count, width, inner.cols});
+        shrink(op.linear, op.linear.parts[0], {count, outer.rows, width});
         shapes_[op.route.w.index] = {1, count, inner.cols};
         if (op.route.bias) shapes_[op.route.bias.index] = {1, 1, count};
         if (op.shared) shared(op.shared, outer.rows, inner.cols);
@@ -57,59 +47,36 @@ public:
     void operator()(const auto&) {}
 
     // Keeps all rows, and shrinks the columns.
-    void few_columns(const Linear& op) { few_columns(op.x, 1, {op.w}, op.norm); }
-    void few_columns(const Gated& op) { few_columns(op.x, 1, {op.gate, op.up}, op.norm); }
-    void few_columns(const ExpertLinear& op) {
-        few_columns(op.x, op.per_expert ? op.used : 1, {op.w}, {}, op.used);
-        few_biases(op.w, op.bias);
-    }
-    void few_columns(const ExpertGated& op) {
-        few_columns(op.x, 1, {op.gate, op.up}, {}, op.used);
-        few_biases(op.gate, op.gate_bias);
-        few_biases(op.up, op.up_bias);
+    void few_columns(const Product& op) {
+        if (op.by() == By::head || (op.count > 1 && !op.act)) return (*this)(op);
+        for (const Product::Part& part : op.all()) {
+            const Shape full = plan_.weight(part.w).tensor.shape;
+            const uint64_t cols = std::min(full.cols, kFewColumns);
+            shrink(op, part, {few(full.count, op), full.rows, cols});
+            widths_[op.x.index] = uint32_t(cols * op.x_rows());
+            if (op.norm) shapes_[op.norm.gain.index] = {1, 1, cols};
+        }
     }
     void few_columns(const auto& op) { (*this)(op); }
 
 private:
-    void few_columns(Slot x, uint32_t parts, std::initializer_list<Weight> matrices, const Norm& norm,
-                     uint32_t used = 0) {
-        for (const Weight w : matrices) {
-            Shape& small = shapes_[w.index] = plan_.weight(w).tensor.shape;
-            small.cols = std::min(small.cols, kFewColumns);
-            if (used > 0) small.count = few(small.count, used);
-            widths_[x.index] = uint32_t(small.cols * parts);
-            if (norm) shapes_[norm.gain.index] = {1, 1, small.cols};
-        }
-    }
-    void few_biases(Weight w, Weight bias) {
-        if (bias) shapes_[bias.index] = {1, 1, shape(w).count * shape(w).rows};
-    }
-    uint64_t few(uint64_t count, uint64_t used) const {
-        return std::min(count, used + std::min(size_.further_experts, count));
+    uint64_t few(uint64_t count, const Product& op) const {
+        const uint64_t used = op.experts.used;
+        return used == 0 ? count : std::min(count, used + std::min(size_.further_experts, count));
     }
     uint64_t rows_of(const Shape& full) const {
         return std::min(full.rows, std::max(size_.rows, size_.elements / full.cols));
     }
-    void few_rows(Weight w, Slot y, Weight bias) {
-        Shape& small = shapes_[w.index] = plan_.weight(w).tensor.shape;
-        small.rows = rows_of(small);
-        widths_[y.index] = uint32_t(small.rows);
-        if (bias) shapes_[bias.index] = {1, 1, small.rows};
-    }
-    void experts(Weight w, Weight bias, const Shape& small) {
-        shapes_[w.index] = small;
-        if (bias) shapes_[bias.index] = {1, 1, small.count * small.rows};
+    void shrink(const Product& op, const Product::Part& part, const Shape& small) {
+        shapes_[part.w.index] = small;
+        if (part.bias) shapes_[part.bias.index] = {1, 1, small.count * small.rows};
+        widths_[op.target(part).index] = uint32_t(small.rows * op.y_rows());
     }
     void shared(const SharedExpert& op, uint64_t rows, uint64_t cols) {
         const uint64_t width = std::min(plan_.weight(op.gate).tensor.shape.rows, size_.inner);
         shapes_[op.gate.index] = shapes_[op.up.index] = {1, width, cols};
         shapes_[op.down.index] = {1, rows, width};
         widths_[op.hidden.index] = uint32_t(width);
-    }
-    void gated(const ExpertGated& op, const Shape& small) {
-        experts(op.gate, op.gate_bias, small);
-        experts(op.up, op.up_bias, small);
-        widths_[op.y.index] = uint32_t(small.rows * op.used);
     }
 
     const Plan& plan_;
@@ -123,11 +90,8 @@ struct Ids {
     Slot slot;
     uint64_t experts = 0;
 };
-Ids ids_of(const ExpertLinear& op, const ShrunkShapes& sizes) {
-    return {op.ids, sizes.shape(op.w).count};
-}
-Ids ids_of(const ExpertGated& op, const ShrunkShapes& sizes) {
-    return {op.ids, sizes.shape(op.gate).count};
+Ids ids_of(const Product& op, const ShrunkShapes& sizes) {
+    return {op.experts.ids, sizes.shape(op.w()).count};
 }
 Ids ids_of(const AddExpertBias& op, const ShrunkShapes& sizes) {
     return {op.ids, sizes.shape(op.bias).elements() / (sizes.width(op.y) / (op.scales ? 1 : op.used))};

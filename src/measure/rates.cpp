@@ -306,8 +306,7 @@ size_t kernels_of(const Plan& lowered) {
 }
 
 static bool of_experts(const Op& op) {
-    return std::holds_alternative<ExpertBlock>(op) || std::holds_alternative<ExpertGated>(op) ||
-           std::holds_alternative<ExpertLinear>(op);
+    return std::holds_alternative<ExpertBlock>(op) || product_by(By::expert, op);
 }
 
 Result<double> first_seconds(Backend& backend, const Plan& plan, const DecodePace& pace) {

@@ -28,8 +28,8 @@ bool is_within(const Plan& plan, uint32_t rope) {
 
 // check() looks at shapes, and trusts numbers.
 bool is_within(const Plan& plan, Op op) {
-    const auto* group = std::get_if<LinearGroup>(&op);
-    if (group && group->count > group->parts.size()) return false;
+    const auto* product = std::get_if<Product>(&op);
+    if (product && product->count > product->parts.size()) return false;
     bool within = true;
     std::visit(
         [&](auto& o) {

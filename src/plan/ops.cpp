@@ -84,6 +84,11 @@ std::optional<Operand> operand(const Op& op) {
     return std::visit(of, op);
 }
 
+const Product* product_by(By by, const Op& op) {
+    const auto* product = std::get_if<Product>(&op);
+    return product && product->by() == by ? product : nullptr;
+}
+
 const Attention* attention_to(Keys keys, const Op& op) {
     const auto* attention = std::get_if<Attention>(&op);
     return attention && attention->keys.kind == keys ? attention : nullptr;

@@ -16,18 +16,21 @@
 
 namespace redline {
 
-using Op =
-    std::variant<Embed, Input, RmsNorm, Linear, Each, Rope, KvStore, Attention, Route, ExpertLinear,
-                 AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore, ExpertGated, ExpertBlock, Attend,
-                 CopyParts, OutputGate, Convolve, DeltaNet, HeadLinear, LatentStore, ScaleByExpert, StateScan,
-                 Center, AddPosition, StreamProduct, Lookup, BlockMean, BlockScores, ChooseBlocks, BlockPool,
-                 StreamWeights, StreamBlend, Sparsify, NormedSum, Hadamard>;
+using Op = std::variant<Embed, Input, RmsNorm, Product, Each, Rope, KvStore, Attention, Route, AddExpertBias,
+                        SelectRows, RopeStore, ExpertBlock, Attend, CopyParts, OutputGate, Convolve, DeltaNet,
+                        LatentStore, ScaleByExpert, StateScan, Center, AddPosition, StreamProduct, Lookup,
+                        BlockMean, BlockScores, ChooseBlocks, BlockPool, StreamWeights, StreamBlend, Sparsify,
+                        NormedSum, Hadamard>;
 
 std::string_view op_name(const Op& op);
 // The ops of a block's shared expert, as they would stand without the block.
 std::vector<Op> shared_parts(const ExpertBlock& block);
 Access access(const Op& op);
 std::optional<Operand> operand(const Op& op);
+// The op as a product by such; null: it is another op, or a product by others.
+const Product* product_by(By by, const Op& op);
+// The op that adds the bias of a product with one matrix.
+Op bias_of(const Product& op);
 // The op as attention to such keys; null: it is another op, or attends to others.
 const Attention* attention_to(Keys keys, const Op& op);
 // Checks that shapes and formats fit; an error names the op and the difference.

@@ -204,23 +204,23 @@ Slot PlanBuilder::layer_norm(Slot x, Norm norm, Weight bias) {
 
 Slot PlanBuilder::linear(Slot x, Weight w, Norm norm, Weight bias, std::optional<Function> function) {
     const Slot y = slot(rows_of(plan_, w), plan_.slot(x).of_outputs);
-    append(Linear{x, w, y, norm, bias, false, function});
+    append(products::linear(x, w, y, norm, bias, false, function));
     return y;
 }
 
 void PlanBuilder::linear_add(Slot into, Slot x, Weight w, Weight bias) {
-    append(Linear{x, w, into, {}, bias, true});
+    append(products::linear(x, w, into, {}, bias, true));
 }
 
 template <size_t kCount>
 std::array<Slot, kCount> PlanBuilder::group_of(Slot x, const std::array<Matrix, kCount>& parts, Norm norm) {
-    LinearGroup op{x, {}, uint32_t(kCount), norm};
+    std::array<Product::Part, kCount> all;
     std::array<Slot, kCount> slots;
     for (size_t i = 0; i < kCount; ++i) {
         slots[i] = slot(rows_of(plan_, parts[i].w));
-        op.parts[i] = {parts[i].w, parts[i].bias, slots[i]};
+        all[i] = {parts[i].w, parts[i].bias, slots[i]};
     }
-    append(op);
+    append(products::group(x, all, norm));
     return slots;
 }
 
@@ -269,7 +269,7 @@ Slot PlanBuilder::attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape 
 
 Slot PlanBuilder::head_linear(Slot x, Weight w, uint32_t x_stride, uint32_t y_stride) {
     const Slot y = slot(w ? uint32_t(plan_.weight(w).tensor.shape.count) * y_stride : 0);
-    append(HeadLinear{x, w, y, x_stride, y_stride});
+    append(products::by_head(x, w, y, {x_stride, y_stride}));
     return y;
 }
 
@@ -306,7 +306,7 @@ void PlanBuilder::add(Slot into, Slot x, float scale, Norm norm) {
 
 Slot PlanBuilder::gated(Slot x, Weight gate, Weight up, Act act, Norm norm) {
     const Slot y = slot(rows_of(plan_, gate));
-    append(Gated{x, gate, up, y, act, norm});
+    append(products::gated(x, gate, up, y, act, norm));
     return y;
 }
 
@@ -321,18 +321,30 @@ PlanBuilder::Routing PlanBuilder::route(Slot x, Weight w, uint32_t used, Gating 
 
 void PlanBuilder::experts_add(Slot into, Slot x, const Routing& routing, const Experts& e) {
     const Slot hidden = slot(rows_of(plan_, e.gate) * routing.used);
-    append(ExpertGated{x, e.gate, e.up, routing.ids, hidden, routing.used, e.act, e.gate_bias, e.up_bias});
-    append(ExpertLinear{hidden, e.down, routing.ids, into, routing.used, true, routing.scales, e.down_bias});
+    append(products::gated_by_expert(x, e.gate, e.up, hidden, {routing.ids, routing.used}, e.act, e.gate_bias,
+                                     e.up_bias));
+    add_experts(into, hidden, e.down, routing, e.down_bias);
+}
+
+Slot PlanBuilder::experts(Slot x, Weight w, const Routing& routing, std::optional<Function> function) {
+    const Slot y = slot(rows_of(plan_, w) * routing.used);
+    append(products::by_expert(x, w, y, {routing.ids, routing.used}, {}, function));
+    return y;
+}
+
+void PlanBuilder::add_experts(Slot into, Slot x, Weight w, const Routing& routing, Weight bias) {
+    append(products::by_expert(x, w, into, {routing.ids, routing.used, true, routing.scales}, bias));
 }
 
 void PlanBuilder::expert_block(Slot x, Norm norm, const Router& r, const Experts& e) {
     const uint32_t width = plan_.slot(x).width;
     const Slot normed = slot(width), ids = slot(r.used), scales = slot(r.used),
                hidden = slot(rows_of(plan_, e.gate) * r.used);
-    append(ExpertBlock{{x, norm, width, normed},
-                       {normed, r.w, ids, scales, r.used, r.gating, r.normalise, r.scale, r.bias, r.bias_of},
-                       {normed, e.gate, e.up, ids, hidden, r.used, e.act, e.gate_bias, e.up_bias},
-                       {hidden, e.down, ids, x, r.used, true, scales, e.down_bias}});
+    append(ExpertBlock{
+        {x, norm, width, normed},
+        {normed, r.w, ids, scales, r.used, r.gating, r.normalise, r.scale, r.bias, r.bias_of},
+        products::gated_by_expert(normed, e.gate, e.up, hidden, {ids, r.used}, e.act, e.gate_bias, e.up_bias),
+        products::by_expert(hidden, e.down, x, {ids, r.used, true, scales}, e.down_bias)});
 }
 
 void PlanBuilder::logits(Slot x, Weight w, Norm norm, float scale, float softcap) {

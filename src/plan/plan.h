@@ -184,6 +184,9 @@ public:
         Weight gate_bias = {}, up_bias = {}, down_bias = {};  // (experts, rows of the matrix)
     };
     void experts_add(Slot into, Slot x, const Routing& routing, const Experts& experts);
+    // The results of each row's experts, side by side; and such rows, added up by the experts' weights.
+    Slot experts(Slot x, Weight w, const Routing& routing, std::optional<Function> function = {});
+    void add_experts(Slot into, Slot x, Weight w, const Routing& routing, Weight bias = {});
     // x += the experts that the router chooses for norm(x).
     void expert_block(Slot x, Norm norm, const Router& router, const Experts& experts);
     // The head: norm and product of the rows whose output is wanted, then scale and softcap as rows of
@@ -209,10 +212,8 @@ private:
     Slot rotated(Slot x, uint32_t width);
     void push(Op op) { plan_.steps.push_back({std::move(op), layer_, false}); }
     // Append a core op whose weight has a scale, and the ops that apply the scale.
-    void append_scaled(const Linear& op);
-    void append_scaled(const HeadLinear& op);
+    void append_scaled(const Product& op);
     void append_scaled(const Route& op);
-    void append_scaled(const ExpertLinear& op);
 
     uint32_t layer_ = 0;
     bool wants_hidden_ = false;

@@ -32,26 +32,41 @@ void PlanBuilder::append(Op op) {
         return push(*o);
     }
     if (decompose(op, *this)) return;
-    if (const auto* o = std::get_if<Linear>(&op)) return append_scaled(*o);
-    if (const auto* o = std::get_if<HeadLinear>(&op)) return append_scaled(*o);
+    if (const auto* o = std::get_if<Product>(&op)) return append_scaled(*o);
     if (const auto* o = std::get_if<Route>(&op)) return append_scaled(*o);
-    if (const auto* o = std::get_if<ExpertLinear>(&op)) return append_scaled(*o);
     RL_CHECK(false, "{} has a weight with a scale", op_name(op));
 }
 
-void PlanBuilder::append_scaled(const Linear& op) {
+// In weighted sums the experts' weights are scaled; other products with experts are multiplied with gates
+// that hold the scale.
+void PlanBuilder::append_scaled(const Product& op) {
+    const WeightInfo& w = plan_.weight(op.w());
+    const Shape shape = w.tensor.shape;
+    const uint32_t rows = uint32_t(shape.rows), used = op.experts.used;
+    const float scale = w.scale;
+    const Weight scales = w.scales;
+    if (op.by() == By::head) {
+        // Elements of y between the parts keep their values, so the parts are scaled in a separate slot
+        // first.
+        const uint32_t heads = uint32_t(shape.count);
+        const Slot alone = slot(heads * rows, plan_.slot(op.y()).of_outputs);
+        push(products::by_head(op.x, op.w(), alone, {op.strides.x, rows}));
+        push(each::scale(alone, scale));
+        return push(CopyParts{alone, op.y(), heads, rows, 0, rows, 0, op.strides.y});
+    }
+    if (op.experts.scales) {
+        Product scaled = op;
+        scaled.experts.scales = parts_of(op.experts.scales, 1, used, 0, used);
+        push(scales ? Op(ScaleByExpert{scaled.experts.scales, op.experts.ids, scales})
+                    : Op(each::scale(scaled.experts.scales, scale)));
+        return push(scaled);
+    }
     push(op);
-    push(each::scale(op.y, plan_.weight(op.w).scale));
-}
-
-// Elements of y between the parts keep their values, so the parts are scaled in a separate slot first.
-void PlanBuilder::append_scaled(const HeadLinear& op) {
-    const Shape shape = plan_.weight(op.w).tensor.shape;
-    const uint32_t heads = uint32_t(shape.count), rows = uint32_t(shape.rows);
-    const Slot alone = slot(heads * rows, plan_.slot(op.y).of_outputs);
-    push(HeadLinear{op.x, op.w, alone, op.x_stride, rows});
-    push(each::scale(alone, plan_.weight(op.w).scale));
-    push(CopyParts{alone, op.y, heads, rows, 0, rows, 0, op.y_stride});
+    if (!scales) return push(each::scale(op.y(), scale));
+    const Slot gates = parts_of(op.x, used, 1, 0, 0);
+    push(each::clamp(gates, 1.0f, 1.0f));
+    push(ScaleByExpert{gates, op.experts.ids, scales});
+    push(OutputGate{gates, op.y(), rows, GateOf::itself});
 }
 
 // Scaling the router's input scales its logits.
@@ -61,28 +76,6 @@ void PlanBuilder::append_scaled(const Route& op) {
     scaled.x = parts_of(op.x, 1, width, 0, width);
     push(each::scale(scaled.x, plan_.weight(op.w).scale));
     push(scaled);
-}
-
-// In weighted sums the experts' weights are scaled; other products are multiplied with gates that hold the
-// scale.
-void PlanBuilder::append_scaled(const ExpertLinear& op) {
-    const WeightInfo& w = plan_.weight(op.w);
-    const float scale = w.scale;
-    const Weight scales = w.scales;
-    const uint32_t rows = uint32_t(w.tensor.shape.rows);
-    if (op.scales) {
-        ExpertLinear scaled = op;
-        scaled.scales = parts_of(op.scales, 1, op.used, 0, op.used);
-        push(scales ? Op(ScaleByExpert{scaled.scales, op.ids, scales})
-                    : Op(each::scale(scaled.scales, scale)));
-        return push(scaled);
-    }
-    push(op);
-    if (!scales) return push(each::scale(op.y, scale));
-    const Slot gates = parts_of(op.x, op.used, 1, 0, 0);
-    push(each::clamp(gates, 1.0f, 1.0f));
-    push(ScaleByExpert{gates, op.ids, scales});
-    push(OutputGate{gates, op.y, rows, GateOf::itself});
 }
 
 }  // namespace redline

@@ -5,20 +5,6 @@
 
 namespace redline {
 
-void Reference::eval(const HeadLinear& op) {
-    const Shape& shape = plan_.weight(op.w).tensor.shape;
-    const std::vector<float>& w = weights_[size_t(op.w.index)];
-    const std::vector<Bounded>& x = slots_[size_t(op.x.index)];
-    auto& y = target(op.y);
-    for (size_t t = 0; t < rows_of(op.y); ++t)
-        for (size_t h = 0; h < shape.count; ++h) {
-            ProductRow row(precision_, x.data() + t * width(op.x) + h * op.x_stride, shape.cols, random());
-            for (size_t r = 0; r < shape.rows; ++r)
-                y[t * width(op.y) + h * op.y_stride + r] =
-                    row.dot(w.data() + (h * shape.rows + r) * shape.cols);
-        }
-}
-
 void Reference::eval(const LatentStore& op) {
     const size_t rank = width(op.latent), rest = op.key ? width(op.key) : 0, size = rank + rest;
     for (size_t row = 0; row < params_.tokens.size(); ++row) {

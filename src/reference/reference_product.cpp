@@ -16,6 +16,15 @@ struct Sums {
     double total() const { return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]); }
 };
 
+Bounded weighted(const Bounded& one, const Bounded& scale) {
+    const auto off = [&](double of_one) {
+        return std::abs(scale.value) * of_one + scale.error * (std::abs(one.value) + of_one) +
+               kUnit * std::abs(one.value * scale.value);
+    };
+    return {one.value * scale.value, off(one.error), one.magnitude * scale.magnitude,
+            one.spread < 0.0 ? -1.0 : off(one.spread)};
+}
+
 }  // namespace
 
 ProductRow::ProductRow(const Precision& precision, const Bounded* x, size_t cols, std::minstd_rand* random)
@@ -91,43 +100,31 @@ Bounded ProductRow::dot(const float* w) {
     return sum;
 }
 
-void Reference::eval(const Linear& op) {
-    const Shape& shape = plan_.weight(op.w).tensor.shape;
-    const std::vector<float>& w = weights_[size_t(op.w.index)];
-    const std::vector<Bounded>& x = slots_[size_t(op.x.index)];
-    auto& y = target(op.y);
-    for (size_t t = 0; t < rows_of(op.y); ++t) {
-        ProductRow row(precision_, x.data() + t * shape.cols, shape.cols, random());
-        for (size_t r = 0; r < shape.rows; ++r) y[t * shape.rows + r] = row.dot(w.data() + r * shape.cols);
-    }
-}
-
-void Reference::eval(const ExpertLinear& op) {
-    const Shape& shape = plan_.weight(op.w).tensor.shape;
-    const std::vector<float>& w = weights_[size_t(op.w.index)];
+void Reference::eval(const Product& op) {
+    const Shape& shape = plan_.weight(op.w()).tensor.shape;
+    const std::vector<float>& w = weights_[size_t(op.w().index)];
     const std::vector<Bounded> x = slots_[size_t(op.x.index)];
-    const auto& ids = slots_[size_t(op.ids.index)];
-    auto& y = target(op.y);
-    for (size_t t = 0; t < params_.tokens.size(); ++t)
-        for (uint32_t k = 0; k < op.used; ++k) {
-            const size_t entry = t * op.used + k;
-            const float* expert = w.data() + size_t(ids[entry].value) * shape.rows * shape.cols;
-            ProductRow row(precision_, x.data() + (op.per_expert ? entry : t) * shape.cols, shape.cols,
-                           random());
+    const ChosenExperts& chosen = op.experts;
+    const bool by_head = op.by() == By::head;
+    const size_t places = op.by() == By::expert ? chosen.used : shape.count,
+                 x_apart = by_head             ? op.strides.x
+                           : chosen.per_expert ? shape.cols
+                                               : 0,
+                 y_apart = by_head         ? op.strides.y
+                           : chosen.scales ? 0
+                                           : shape.rows;
+    auto& y = target(op.y());
+    for (size_t t = 0; t < rows_of(op.y()); ++t)
+        for (size_t place = 0; place < places; ++place) {
+            const size_t entry = t * places + place;
+            const size_t one = chosen.ids ? size_t(slots_[size_t(chosen.ids.index)][entry].value) : place;
+            ProductRow row(precision_, x.data() + t * width(op.x) + place * x_apart, shape.cols, random());
             for (size_t r = 0; r < shape.rows; ++r) {
-                const Bounded one = row.dot(expert + r * shape.cols);
-                if (!op.scales) {
-                    y[entry * shape.rows + r] = one;
-                    continue;
-                }
-                const Bounded& s = slots_[size_t(op.scales.index)][entry];
-                const auto off = [&](double of_one) {
-                    return std::abs(s.value) * of_one + s.error * (std::abs(one.value) + of_one) +
-                           kUnit * std::abs(one.value * s.value);
-                };
-                const Bounded part{one.value * s.value, off(one.error), one.magnitude * s.magnitude,
-                                   one.spread < 0.0 ? -1.0 : off(one.spread)};
-                y[t * shape.rows + r] = plus(y[t * shape.rows + r], part);
+                const Bounded dot = row.dot(w.data() + (one * shape.rows + r) * shape.cols);
+                Bounded& result = y[t * width(op.y()) + place * y_apart + r];
+                result = chosen.scales
+                             ? plus(result, weighted(dot, slots_[size_t(chosen.scales.index)][entry]))
+                             : dot;
             }
         }
 }

@@ -125,7 +125,7 @@ inline OpCase experts_layer_case(const Format& format, ExpertShape s, uint32_t r
         const Weight down = f.matrix(format, s.dim, s.hidden, s.experts);
         return [=](PlanBuilder& p) {
             const Slot x = p.embed(x0);
-            p.append(Linear{p.embed(h0), out, x, {}, {}, true});
+            p.append(products::linear(p.embed(h0), out, x, {}, {}, true));
             const Norm norm{gain, 1e-5f};
             if (far) {
                 const Slot h = p.rms_norm(x, norm);
@@ -180,9 +180,9 @@ inline OpCase experts_ways_case(const Format& format, ExpertShape s, std::string
                 route.ids = p.slot(used);
                 route.scales = p.slot(used);
                 route.used = used;
-                ExpertGated gated{normed, gate, up, route.ids, hidden, used};
-                gated.act = act;
-                const ExpertLinear sum{hidden, down, route.ids, x, used, true, route.scales, down_bias};
+                Product gated = products::gated_by_expert(normed, gate, up, hidden, {route.ids, used}, act);
+                const Product sum =
+                    products::by_expert(hidden, down, x, {route.ids, used, true, route.scales}, down_bias);
                 SharedExpert shared;
                 if (shared_gate)
                     shared = {{}, shared_gate, shared_up, shared_down, {}, {}, p.slot(uint32_t(s.hidden)),
@@ -194,8 +194,8 @@ inline OpCase experts_ways_case(const Format& format, ExpertShape s, std::string
                     shared.scale = p.slot(1);
                 }
                 if (biased) {
-                    gated.gate_bias = gate_bias;
-                    gated.up_bias = up_bias;
+                    gated.parts[0].bias = gate_bias;
+                    gated.parts[1].bias = up_bias;
                 }
                 p.append(ExpertBlock{{x, {gain, 1e-5f}, dim, normed}, route, gated, sum, shared});
             };
@@ -269,7 +269,7 @@ inline OpCase shared_expert_case(const Format& format, ExpertShape s, SharedShap
                      down_bias = bias(s.dim * s.experts);
         return [=](PlanBuilder& p) {
             const Slot x = p.embed(x0);
-            if (shared.handed) p.append(Linear{p.embed(h0), out, x, {}, {}, true});
+            if (shared.handed) p.append(products::linear(p.embed(h0), out, x, {}, {}, true));
             for (uint32_t i = 0; i < shared.layers; ++i) {
                 const Slot h = p.rms_norm(x, {gain, 1e-5f});
                 const Gating gating = shared.biased ? Gating::sigmoid : Gating::softmax;
@@ -303,8 +303,8 @@ inline OpCase expert_linear_case(const Format& format, uint32_t rows, bool per_e
         return [=](PlanBuilder& p) {
             const auto to = p.route(p.embed(to_route), router, kUsed, Gating::softmax, true);
             const Slot y = weighted ? p.embed(y0) : p.slot(kRows * kUsed);
-            p.append(ExpertLinear{
-                p.embed(x), w, to.ids, y, kUsed, per_expert, weighted ? to.scales : Slot{}, {}, function});
+            const ChosenExperts chosen = {to.ids, kUsed, per_expert, weighted ? to.scales : Slot{}};
+            p.append(products::by_expert(p.embed(x), w, y, chosen, {}, function));
             return y;
         };
     };

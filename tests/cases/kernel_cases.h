@@ -54,13 +54,13 @@ inline OpCase long_expert_case(const Format& format, uint32_t rows, uint32_t col
             const Slot in = p.embed(x);
             if (!gated) {
                 const Slot y = p.slot(results * kUsed);
-                p.append(ExpertLinear{in, w, to.ids, y, kUsed, false, {}, bias});
+                p.append(products::by_expert(in, w, y, {to.ids, kUsed}, bias));
                 return y;
             }
             const Slot sum = p.embed(y0);
             for (const Act act : kActs) {
                 const Slot y = p.slot(results * kUsed);
-                p.append(ExpertGated{in, w, up, to.ids, y, kUsed, act, bias, up_bias});
+                p.append(products::gated_by_expert(in, w, up, y, {to.ids, kUsed}, act, bias, up_bias));
                 p.append(each::add(sum, y, 1.0f));
             }
             return sum;
@@ -84,10 +84,10 @@ inline OpCase long_layer_case(const Format& format) {
         return [=](PlanBuilder& p) {
             const Slot x = p.embed(x0), h = p.embed(h0);
             const Norm norm = {gain, 1e-5f};
-            p.append(Linear{h, out, x, {}, {}, true});
+            p.append(products::linear(h, out, x, {}, {}, true));
             const Slot gated = p.gated(x, gate, up, Act::silu, norm);
             const Slot y = p.linear(gated, last, {hidden_gain, 1e-5f});
-            p.append(Linear{h, out, x, {}, {}, true});
+            p.append(products::linear(h, out, x, {}, {}, true));
             p.expert_block(x, norm, {router, 1}, {gate, up, out});
             p.linear(x, q, norm);
             return y;
@@ -113,9 +113,9 @@ inline OpCase handed_rows_case(const Format& format, bool norm, uint32_t rows, f
         return [=](PlanBuilder& p) {
             const Slot x = p.embed(x0, scale), h = p.embed(h0, scale);
             const Norm by = norm ? Norm{gain, 1e-5f} : Norm();
-            p.append(Linear{h, out, x, {}, bias, true});
+            p.append(products::linear(h, out, x, {}, bias, true));
             const Slot gated = p.gated(x, gate, up, Act::silu, by);
-            p.append(Linear{gated, down, x, {}, {}, true});
+            p.append(products::linear(gated, down, x, {}, {}, true));
             return p.group(x, PlanBuilder::Matrix{q}, PlanBuilder::Matrix{k}, by)[0];
         };
     };
@@ -190,7 +190,8 @@ inline OpCase long_sum_case(const Format& format, uint32_t rows, uint32_t cols, 
         return [=](PlanBuilder& p) {
             const auto to = p.route(p.embed(to_route), router, kUsed, Gating::softmax, true);
             const Slot y = p.embed(y0);
-            p.append(ExpertLinear{p.embed(x), w, to.ids, y, kUsed, per_expert, to.scales, bias});
+            const ChosenExperts chosen = {to.ids, kUsed, per_expert, to.scales};
+            p.append(products::by_expert(p.embed(x), w, y, chosen, bias));
             return y;
         };
     };

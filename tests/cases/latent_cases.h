@@ -51,7 +51,7 @@ inline OpCase head_linear_case(const Format& format, uint32_t heads, uint32_t ou
                      w = f.matrix(format, out, in, heads);
         return [=](PlanBuilder& p) {
             const Slot to = p.embed(y);
-            p.append(HeadLinear{p.embed(x), w, to, in + apart, out + apart});
+            p.append(products::by_head(p.embed(x), w, to, {in + apart, out + apart}));
             return to;
         };
     };

@@ -29,7 +29,7 @@ inline OpCase linear_case(const Format& format, uint32_t rows, uint64_t n, uint6
         return [=](PlanBuilder& p) {
             const Slot in = p.embed(x);
             const Slot y = flags.accumulate ? p.embed(y0) : p.slot(uint32_t(n));
-            p.append(Linear{in, w, y, norm, bias, flags.accumulate});
+            p.append(products::linear(in, w, y, norm, bias, flags.accumulate));
             return y;
         };
     };
@@ -141,11 +141,12 @@ inline OpCase four_group_case(const Format& first, const Format& last, uint32_t 
         std::array<Weight, 4> w;
         for (size_t i = 0; i < w.size(); ++i) w[i] = f.matrix(i < 3 ? first : last, kRows[i], kCols);
         return [=](PlanBuilder& p) {
-            LinearGroup group{p.embed(x), {}, 4, {gain, 1e-6f}};
+            const Slot in = p.embed(x);
+            std::array<Product::Part, 4> parts;
             for (size_t i = 0; i < w.size(); ++i)
-                group.parts[i] = {w[i], i == 3 ? bias : Weight(), p.slot(kRows[i])};
-            p.append(group);
-            return side_by_side(p, {group.parts[0].y, group.parts[1].y, group.parts[2].y, group.parts[3].y});
+                parts[i] = {w[i], i == 3 ? bias : Weight(), p.slot(kRows[i])};
+            p.append(products::group(in, parts, {gain, 1e-6f}));
+            return side_by_side(p, {parts[0].y, parts[1].y, parts[2].y, parts[3].y});
         };
     };
     return c;
@@ -188,9 +189,9 @@ inline OpCase layer_case(const Format& format, uint32_t rows, const Format* othe
                      k = f.matrix(format, 48, 256), v = f.matrix(last, 48, 256);
         return [=](PlanBuilder& p) {
             const Slot x = p.embed(x0);
-            p.append(Linear{p.embed(h0), out, x, {}, {}, true});
+            p.append(products::linear(p.embed(h0), out, x, {}, {}, true));
             const Slot h = p.gated(x, gate, up, Act::silu, {gain, 1e-5f});
-            p.append(Linear{h, down, x, {}, bias, true});
+            p.append(products::linear(h, down, x, {}, bias, true));
             const auto parts = p.group(x, {{{q}, {k}, {v}}}, {next_gain, 1e-5f});
             p.append(each::add(parts[1], parts[0], 1.0f));
             p.append(each::add(parts[1], parts[2], 1.0f));
@@ -231,7 +232,7 @@ inline OpCase pairs_case(const Format& format, const Format& other, uint32_t row
         const Weight steps = f.matrix(other, 6, 256), decays = f.matrix(other, 6, 256);
         return [=](PlanBuilder& p) {
             const Slot x = p.embed(x0);
-            p.append(Linear{p.embed(h0), down, x, {}, {}, true});
+            p.append(products::linear(p.embed(h0), down, x, {}, {}, true));
             const auto wide = p.group(x, {a}, {b, bias}, {gain, 1e-5f});
             const auto narrow = p.group(x, {steps}, {decays}, {gain, 1e-5f});
             p.append(each::add(narrow[1], narrow[0], 1.0f));
@@ -314,7 +315,7 @@ inline OpCase into_product(OpCase c, HeadShape s, const Format& format, bool nor
         const Norm fused = norm ? Norm{f.vector(width), 1e-5f} : Norm{};
         return [=](PlanBuilder& p) {
             const Slot y = p.slot(40);
-            p.append(Linear{build(p), w, y, fused});
+            p.append(products::linear(build(p), w, y, fused));
             return y;
         };
     };

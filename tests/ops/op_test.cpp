@@ -354,6 +354,9 @@ TEST_CASE("every op that programs use has a case") {
         look_for(StreamProduct{kind}.name());
     for (const Keys keys : {Keys::all, Keys::blocks, Keys::entries, Keys::latents})
         look_for(Attention{.keys = {keys}}.name());
+    for (const char* const product :
+         {"linear", "linear_group", "gated", "head_linear", "expert_linear", "expert_gated"})
+        look_for(product);
 }
 
 TEST_CASE("a step of 8200 rows is within its bound: more heads and experts than a grid has work-groups") {

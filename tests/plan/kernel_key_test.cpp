@@ -74,8 +74,9 @@ private:
             const CacheInfo& c = plan_.cache(value);
             add(fmt::format("{} {} {} {} {} {} {}", cache_types_name(c.types), c.kv_heads, c.head_dim,
                             c.window, c.state_floats, c.rank, c.ratio));
-        } else if constexpr (std::is_same_v<T, std::optional<Function>>) {
-            add(value ? function_name(*value) : "-");
+        } else if constexpr (requires { value.has_value(); }) {
+            if (!value) return add("-");
+            field(*value);
         } else if constexpr (requires { value.max_size(); }) {
             for (const auto& one : value) field(one);
         } else {
@@ -166,10 +167,22 @@ TEST_CASE("kernel key: routers, activations, softcaps and ropes that are other k
            }));
     differ(route, biased);
     differ(biased, with<Route>(biased, [](Route& r) { r.bias_of = BiasOf::logits; }));
-    const Gated gated = {o.x, o.w, o.other, o.y, Act::silu};
-    differ(gated, with<Gated>(gated, [](Gated& g) { g.act = Act::gelu_tanh; }));
-    differ(gated, with<Gated>(gated, [&](Gated& g) { g.norm = {o.gain, 1e-5f}; }));
-    differ(gated, with<Gated>(gated, [&](Gated& g) { g.up = o.halfs; }));
+    const Product gated = products::gated(o.x, o.w, o.other, o.y);
+    differ(gated, with<Product>(gated, [](Product& g) { g.act = Act::gelu_tanh; }));
+    differ(gated, with<Product>(gated, [&](Product& g) { g.norm = {o.gain, 1e-5f}; }));
+    differ(gated, with<Product>(gated, [&](Product& g) { g.parts[1].w = o.halfs; }));
+    const Product linear = products::linear(o.x, o.w, o.y),
+                  expert = products::by_expert(o.x, o.w, o.y, {o.ids, 2});
+    differ(linear, with<Product>(linear, [](Product& p) { p.accumulate = true; }));
+    differ(linear, with<Product>(linear, [](Product& p) { p.function = Function::silu; }));
+    differ(linear, with<Product>(linear, [&](Product& p) { p.parts[0].bias = o.gain; }));
+    const std::array<Product::Part, 2> pair = {{{o.w, {}, o.y}, {o.other, {}, o.z}}};
+    differ(gated, products::group(o.x, pair));
+    differ(products::group(o.x, pair), products::group(o.x, std::span(pair).first(1)));
+    differ(linear, expert);
+    differ(expert, with<Product>(expert, [](Product& p) { p.experts.per_expert = true; }));
+    differ(expert, with<Product>(expert, [&](Product& p) { p.experts.scales = o.scales; }));
+    differ(linear, products::by_head(o.x, o.w, o.y, {64, 64}));
     differ(each::silu_times(o.y, o.x, o.z), each::swiglu_clamped(o.y, o.x, o.z));
     differ(each::silu_times(o.y, o.x, o.z), each::silu_times(o.x, o.x, o.z));
     differ(each::scale(o.y, 2.0f), each::softcap(o.y, 2.0f, 30.0f));
@@ -211,8 +224,8 @@ TEST_CASE("kernel key: each element-wise op has another key, and one that begins
 
 TEST_CASE("kernel key: names of slots, weights and caches, and factors, are the same kernel") {
     const Ops o;
-    CHECK(o.key(Gated{o.x, o.w, o.other, o.y, Act::silu, {o.gain, 1e-5f}}) ==
-          o.key(Gated{o.y, o.other, o.third, o.z, Act::silu, {o.other_gain, 1e-6f}}));
+    CHECK(o.key(products::gated(o.x, o.w, o.other, o.y, Act::silu, {o.gain, 1e-5f})) ==
+          o.key(products::gated(o.y, o.other, o.third, o.z, Act::silu, {o.other_gain, 1e-6f})));
     CHECK(o.key(each::add(o.y, o.x, 0.5f)) == o.key(each::add(o.x, o.z, 0.25f)));
     const Attention attention = o.attention();
     CHECK(o.key(attention) ==
@@ -276,7 +289,7 @@ TEST_CASE("kernel key: every slot, weight and cache that an op has is visited") 
 
 TEST_CASE("kernel key: people read it without its fingerprint") {
     const Ops o;
-    const std::string key = o.key(Gated{o.x, o.w, o.other, o.y});
+    const std::string key = o.key(products::gated(o.x, o.w, o.other, o.y));
     CHECK(kernel_text(key) == "gated F32 64 x 64, F32 64 x 64, one row");
     CHECK(key.starts_with(kernel_text(key)));
     CHECK(kernel_text(kBestKey) == kBestKey);

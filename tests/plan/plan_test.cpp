@@ -91,7 +91,7 @@ TEST_CASE("plan: a block of experts decomposes into its norm, router and product
     CHECK(whole.flops == parts.flops);
     const Slot other = p.embed({0});
     Op apart = block;
-    std::get<ExpertBlock>(apart).linear.y = other;
+    std::get<ExpertBlock>(apart).linear.parts[0].y = other;
     CHECK_FALSE(check(apart, p.plan()).ok());
 }
 
@@ -264,14 +264,14 @@ TEST_CASE("plan: a decode step costs every matrix once, and the cache up to its 
     const Cost attention = cost(plan.steps[1].op, plan, {1, 1, 10});
     CHECK(attention.cache_bytes == 10 * 2 * 2 * 8 * 2);
     CHECK(attention.flops == 4 * 10 * 4 * 8);
-    CHECK(cost(Linear{q, {1}, q}, plan, {1, 1, 1}).weight_bytes == 16 * 32 * 4);
-    CHECK(cost(Linear{q, {1}, q}, plan, {3, 1, 1}).flops == 2 * 3 * 16 * 32);
+    CHECK(cost(products::linear(q, {1}, q), plan, {1, 1, 1}).weight_bytes == 16 * 32 * 4);
+    CHECK(cost(products::linear(q, {1}, q), plan, {3, 1, 1}).flops == 2 * 3 * 16 * 32);
 }
 
 TEST_CASE("plan: decomposing peels norm, accumulation and bias until core ops are left") {
     PlanBuilder p({matrix(10, 8), matrix(8, 8), vector(8), vector(8)}, kPlanSizing, 4, 1);
     const Slot x = p.embed({0}), y = p.embed({0});
-    CHECK(core_ops(Linear{x, {1}, y, {{2}, 1e-5f}, {3}, true}, p) ==
+    CHECK(core_ops(products::linear(x, {1}, y, {{2}, 1e-5f}, {3}, true), p) ==
           Names{"rms_norm", "linear", "add_bias", "add"});
 }
 
@@ -280,10 +280,10 @@ TEST_CASE("plan: what runs beside or behind an op in one dispatch peels off it i
                   kPlanSizing, 4, 1);
     const Slot x = p.embed({0}), y = p.embed({0}), gate = p.embed({0}), ids = p.slot(2), scales = p.slot(2);
     const Norm norm{{2}, 1e-5f};
-    CHECK(core_ops(Linear{x, {1}, y, norm, {2}, false, Function::gelu_tanh}, p) ==
+    CHECK(core_ops(products::linear(x, {1}, y, norm, {2}, false, Function::gelu_tanh), p) ==
           Names{"rms_norm", "linear", "add_bias", "gelu"});
-    CHECK_FALSE(check(Linear{x, {1}, y, {}, {}, true, Function::silu}, p.plan()).ok());
-    const ExpertLinear expert{x, {4}, ids, p.slot(16), 2, false, {}, {}, Function::squared_relu};
+    CHECK_FALSE(check(products::linear(x, {1}, y, {}, {}, true, Function::silu), p.plan()).ok());
+    const Product expert = products::by_expert(x, {4}, p.slot(16), {ids, 2}, {}, Function::squared_relu);
     CHECK(core_ops(expert, p) == Names{"expert_linear", "squared_relu"});
     Convolve convolve{x, {3}, y, p.state(16), 3, true, {}, {}, 1, {2}};
     CHECK(core_ops(convolve, p) == Names{"convolve", "add_bias", "silu"});
@@ -426,8 +426,80 @@ TEST_CASE("plan: a group of two is one op of two parts") {
     REQUIRE(check(group, p.plan()).ok());
     CHECK(op_text(group, p.plan()) == "linear_group F32 6 x 8, F32 4 x 8 +norm");
     CHECK(access(group).writes == std::vector<Slot>{a, b});
-    REQUIRE(decompose(group, p));
-    CHECK(op_name(p.plan().steps.back().op) == "linear");
+    CHECK(core_ops(group, p) == Names{"rms_norm", "linear", "linear"});
+}
+
+TEST_CASE("plan: a product is named by its matrices, and loses one fusion at a time") {
+    PlanBuilder p({matrix(10, 8), matrix(6, 8), matrix(6, 8), vector(8), vector(6), matrix(6, 8, 5),
+                   vector(30), matrix(8, 6, 5), vector(40)},
+                  kPlanSizing, 4, 1);
+    const Slot x = p.embed({0}), y = p.slot(6), z = p.slot(6), ids = p.slot(2), scales = p.slot(2),
+               wide = p.slot(12), heads = p.slot(40), of_heads = p.slot(30);
+    const Norm norm{{3}, 1e-5f};
+    const auto text = [&](const Op& op) {
+        CHECK(check(op, p.plan()).ok());
+        return op_text(op, p.plan());
+    };
+    CHECK(text(products::linear(x, {1}, y, norm, {4}, true)) == "linear F32 6 x 8 +norm +bias +add");
+    CHECK(text(products::by_head(heads, {5}, of_heads, {8, 6})) == "head_linear F32 6 x 8 of 5 heads");
+    const Product gated = products::gated_by_expert(x, {5}, {5}, wide, {ids, 2}, Act::silu, {6}, {6}),
+                  sum = products::by_expert(wide, {7}, x, {ids, 2, true, scales}, {8});
+    CHECK(text(gated) == "expert_gated F32 6 x 8, F32 6 x 8 of 2 experts +bias");
+    CHECK(text(sum) == "expert_linear F32 8 x 6 of 2 experts +bias +add");
+    CHECK(access(Op(sum)).reads == std::vector<Slot>{wide, ids, scales, x});
+    CHECK(core_ops(gated, p) ==
+          Names{"expert_linear", "add_expert_bias", "expert_linear", "add_expert_bias", "silu_times"});
+    CHECK(core_ops(sum, p) == Names{"expert_linear", "add_expert_bias"});
+    // Without the norm it is a gated product yet, which a backend may have a kernel for.
+    const size_t before = p.plan().steps.size();
+    REQUIRE(decompose(products::gated(x, {1}, {2}, y, Act::silu, norm), p));
+    REQUIRE(p.plan().steps.size() == before + 2);
+    CHECK(text(p.plan().steps[before + 1].op) == "gated F32 6 x 8, F32 6 x 8");
+    const std::array<Product::Part, 2> parts = {{{{1}, {4}, y}, {{2}, {}, z}}};
+    CHECK(core_ops(products::group(x, parts, norm), p) == Names{"rms_norm", "linear", "add_bias", "linear"});
+    const Cost one = cost(products::linear(x, {1}, y), p.plan(), {3, 1, 1}),
+               both = cost(products::group(x, parts), p.plan(), {3, 1, 1});
+    CHECK(both.flops == 2 * one.flops);
+    CHECK(both.weight_bytes == 2 * one.weight_bytes);
+}
+
+TEST_CASE("plan: a product has no parts of another kind") {
+    PlanBuilder p({matrix(10, 8), matrix(6, 8), vector(8), vector(6), matrix(6, 8, 5)}, kPlanSizing, 4, 1);
+    const Slot x = p.embed({0}), y = p.slot(6), ids = p.slot(2), wide = p.slot(12), heads = p.slot(40),
+               of_heads = p.slot(30);
+    const auto refused = [&](Product op, const std::function<void(Product&)>& change) {
+        REQUIRE(check(op, p.plan()).ok());
+        change(op);
+        return check(op, p.plan()).error().message;
+    };
+    const Product linear = products::linear(x, {1}, y), gated = products::gated(x, {1}, {1}, y),
+                  by_head = products::by_head(heads, {4}, of_heads, {8, 6}),
+                  by_expert = products::by_expert(x, {4}, wide, {ids, 2});
+    CHECK(refused(linear, [](Product& o) { o.count = 5; }) == "linear_group: a product has 1 to 4 matrices");
+    CHECK(refused(linear, [](Product& o) { o.parts[0].y = {}; }) ==
+          "linear: w m is (1, 6, 8), (1, 0, 8) expected");
+    CHECK(refused(linear, [&](Product& o) { o.experts.ids = ids; }) ==
+          "linear: there are no experts to choose from");
+    CHECK(refused(gated, [](Product& o) { o.parts[0].bias = {3}; }) ==
+          "gated: such a gated product has no biases");
+    CHECK(refused(gated, [](Product& o) { o.count = 1; }) ==
+          "gated: a gated product has two matrices and one slot");
+    CHECK(refused(gated, [](Product& o) { o.accumulate = true; }) ==
+          "gated: several matrices have neither a function nor add into y");
+    CHECK(refused(by_head, [](Product& o) { o.function = Function::silu; }) ==
+          "head_linear: products with heads have nothing fused");
+    CHECK(refused(by_head, [](Product& o) { o.strides.y = 5; }) == "head_linear: the parts of heads overlap");
+    CHECK(refused(by_expert, [](Product& o) {
+              o.norm = {{2}, 1e-5f};
+          }) == "expert_linear: only whole rows are normed");
+    CHECK(refused(by_expert, [](Product& o) { o.experts.ids = {}; }) == "expert_linear: ids is missing");
+    const Slot wide_x = p.slot(16);
+    CHECK(refused(products::gated_by_expert(x, {4}, {4}, wide, {ids, 2}), [&](Product& o) {
+              o.x = wide_x;
+              o.experts.per_expert = true;
+          }) == "expert_gated: a gated product reads one row for all experts");
+    CHECK(refused(by_expert, [](Product& o) { o.accumulate = true; }) ==
+          "expert_linear: products with experts are of one matrix, or gated, and add into y by scales");
 }
 
 TEST_CASE("backend: an unknown name is an error that lists the known ones") {

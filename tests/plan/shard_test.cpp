@@ -72,7 +72,7 @@ TEST_CASE("shard: rows of q, k, v, gate and up, and columns of o and down, with 
     // The first rank alone keeps what the residual had before.
     const auto adds = [](const RankPlan& rank) {
         return std::ranges::count_if(rank.plan.steps, [](const Step& step) {
-            const auto* product = std::get_if<Linear>(&step.op);
+            const auto* product = std::get_if<Product>(&step.op);
             return product && product->accumulate;
         });
     };

@@ -19,8 +19,8 @@ inline std::vector<float> written(const TraceStep& traced, size_t slot) {
 
 // True when an op writes to a column of its slot: copies may leave columns to others.
 inline bool writes_to(const Op& op, uint64_t column, const Plan& plan) {
-    if (const auto* heads = std::get_if<HeadLinear>(&op))
-        return column % heads->y_stride < plan.weight(heads->w).tensor.shape.rows;
+    if (const Product* heads = product_by(By::head, op))
+        return column % heads->strides.y < plan.weight(heads->w()).tensor.shape.rows;
     const auto* copy = std::get_if<CopyParts>(&op);
     if (!copy) return true;
     if (column < copy->y_first) return false;

@@ -1,6 +1,6 @@
-// Mixture of experts: Route picks experts per row; ExpertLinear and ExpertGated run the picked ones. Rows are
-// sorted by expert, so that an expert's weights are read once however many rows picked it. HeadLinear is the
-// same with heads for experts, all of which every row picks.
+// Mixture of experts: Route picks experts per row; products by expert run the picked ones. Rows are
+// sorted by expert, so that an expert's weights are read once however many rows picked it. Products by head
+// are the same with heads for experts, all of which every row picks.
 #include "backends/cpu/runtime/executable.h"
 
 #include <algorithm>
@@ -220,14 +220,14 @@ const Assignment& assign_all(uint32_t rows, uint32_t heads) {
 // What these products share: activations prepared in the order of the experts.
 class ExpertKernel : public CpuKernel {
 public:
-    ExpertKernel(Slot x, Weight w, Slot ids, uint32_t used, bool per_expert, Isa isa, const Plan& plan)
-        : x_(x),
-          ids_(ids),
-          used_(used),
-          per_expert_(per_expert),
+    ExpertKernel(const Product& op, Isa isa, const Plan& plan)
+        : x_(op.x),
+          ids_(op.experts.ids),
           isa_(isa),
-          format_(plan.weight(w).tensor.format),
-          shape_(plan.weight(w).tensor.shape) {}
+          format_(plan.weight(op.w()).tensor.format),
+          shape_(plan.weight(op.w()).tensor.shape),
+          used_(ids_ ? op.experts.used : uint32_t(shape_.count)),
+          per_expert_(!ids_ || op.experts.per_expert) {}
 
     Precision precision(uint64_t rows) const override {
         // Experts with few rows use the few-rows kernel; the looser of the two is what can be promised.
@@ -305,23 +305,22 @@ protected:
 
     Slot x_;
     Slot ids_;  // none: of each row, all
-    uint32_t used_;
-    bool per_expert_;
     Isa isa_;
     const Format* format_;
     Shape shape_;
+    uint32_t used_;
+    bool per_expert_;
 };
 
 // Units are chunks of output rows, each over all picked experts: then a worker owns its columns of y and may
 // add to them.
 class ExpertLinearKernel : public ExpertKernel {
 public:
-    ExpertLinearKernel(const ExpertLinear& op, Isa isa, const Plan& plan)
-        : ExpertKernel(op.x, op.w, op.ids, op.used, op.per_expert, isa, plan), op_(op) {}
+    ExpertLinearKernel(const Product& op, Isa isa, const Plan& plan) : ExpertKernel(op, isa, plan), op_(op) {}
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
         const Assignment& a = prepare(view, worker, shape_.cols);
-        const PlacedWeight& w = view.weights[op_.w];
+        const PlacedWeight& w = view.weights[op_.w()];
         auto* out = reinterpret_cast<float*>(view.scratch(worker));
         constexpr size_t kStride = kChunk * kPanelRows;
         Claims claims(view, worker, step, (w.matrix.panels() + kChunk - 1) / kChunk);
@@ -335,7 +334,7 @@ public:
                 PackedMatrix m = w.expert(e);
                 m.next = w.panel(a.after(at), at + 1 < a.picked.size() ? p : end);
                 b.kernel->multiply(m, p, end, b.x, b.stride, b.rows, out - first, kStride, false);
-                const float* bias = bias_of(view, op_.bias, e, first);
+                const float* bias = bias_of(view, op_.bias(), e, first);
                 for (uint32_t i = 0; i < b.rows; ++i) {
                     float* values = out + i * kStride;
                     if (bias) vector_kernels(view.isa).add(values, bias, last - first);
@@ -347,29 +346,28 @@ public:
 
 private:
     void put(const RunView& view, uint32_t entry, const float* values, uint64_t first, uint64_t last) const {
-        if (op_.scales) {
+        if (op_.experts.scales) {
             const uint32_t row = entry / used_;
-            vector_kernels(view.isa).add_scaled(view.floats(op_.y) + row * shape_.rows + first, values,
-                                                view.floats(op_.scales)[entry], last - first);
+            vector_kernels(view.isa).add_scaled(view.floats(op_.y()) + row * shape_.rows + first, values,
+                                                view.floats(op_.experts.scales)[entry], last - first);
         } else {
-            std::memcpy(view.floats(op_.y) + entry * shape_.rows + first, values,
+            std::memcpy(view.floats(op_.y()) + entry * shape_.rows + first, values,
                         (last - first) * sizeof(float));
         }
     }
 
-    ExpertLinear op_;
+    Product op_;
 };
 
 // Units are chunks of one expert's output rows.
 class ExpertGatedKernel : public ExpertKernel {
 public:
-    ExpertGatedKernel(const ExpertGated& op, Isa isa, const Plan& plan)
-        : ExpertKernel(op.x, op.gate, op.ids, op.used, false, isa, plan), op_(op) {}
+    ExpertGatedKernel(const Product& op, Isa isa, const Plan& plan) : ExpertKernel(op, isa, plan), op_(op) {}
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
         const Assignment& a = prepare(view, worker, shape_.cols);
-        const PlacedWeight& gate_w = view.weights[op_.gate];
-        const PlacedWeight& up_w = view.weights[op_.up];
+        const PlacedWeight& gate_w = view.weights[op_.w(0)];
+        const PlacedWeight& up_w = view.weights[op_.w(1)];
         constexpr size_t kStride = kChunk * kPanelRows;
         auto* gate = reinterpret_cast<float*>(view.scratch(worker));
         float* up = gate + size_t(view.plan.max_rows) * used_ * kStride;
@@ -387,37 +385,35 @@ public:
             ups.next = end < gate_w.matrix.panels() ? gate_w.panel(e, end) : gate_w.panel(a.after(at), 0);
             b.kernel->multiply(gates, p, end, b.x, b.stride, b.rows, gate - first, kStride, false);
             b.kernel->multiply(ups, p, end, b.x, b.stride, b.rows, up - first, kStride, false);
-            const float* gate_bias = bias_of(view, op_.gate_bias, e, first);
-            const float* up_bias = bias_of(view, op_.up_bias, e, first);
+            const float* gate_bias = bias_of(view, op_.bias(0), e, first);
+            const float* up_bias = bias_of(view, op_.bias(1), e, first);
             const VectorKernels& kernels = vector_kernels(view.isa);
             for (uint32_t i = 0; i < b.rows; ++i) {
                 float *g = gate + i * kStride, *u = up + i * kStride;
                 if (gate_bias) kernels.add(g, gate_bias, last - first);
                 if (up_bias) kernels.add(u, up_bias, last - first);
-                kernels.act_mul(op_.act, g, u, last - first,
-                                view.floats(op_.y) + b.entries[i] * shape_.rows + first);
+                kernels.act_mul(*op_.act, g, u, last - first,
+                                view.floats(op_.y()) + b.entries[i] * shape_.rows + first);
             }
         }
     }
 
 private:
-    ExpertGated op_;
+    Product op_;
 };
 
 // Units are chunks of a head's output rows.
 class HeadLinearKernel : public ExpertKernel {
 public:
-    HeadLinearKernel(const HeadLinear& op, Isa isa, const Plan& plan)
-        : ExpertKernel(op.x, op.w, {}, uint32_t(plan.weight(op.w).tensor.shape.count), true, isa, plan),
-          op_(op) {}
+    HeadLinearKernel(const Product& op, Isa isa, const Plan& plan) : ExpertKernel(op, isa, plan), op_(op) {}
 
     uint64_t thread_scratch(const Plan& plan) const override {
         return uint64_t(plan.max_rows) * kChunk * kPanelRows * 4;
     }
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
-        const Assignment& a = prepare(view, worker, op_.x_stride);
-        const PlacedWeight& w = view.weights[op_.w];
+        const Assignment& a = prepare(view, worker, op_.strides.x);
+        const PlacedWeight& w = view.weights[op_.w()];
         auto* out = reinterpret_cast<float*>(view.scratch(worker));
         constexpr size_t kStride = kChunk * kPanelRows;
         const uint64_t chunks = (w.matrix.panels() + kChunk - 1) / kChunk;
@@ -429,13 +425,13 @@ public:
             b.kernel->multiply(w.expert(i / chunks), p, end, b.x, b.stride, b.rows, out - first, kStride,
                                false);
             for (uint32_t row = 0; row < b.rows; ++row)
-                std::memcpy(view.floats(op_.y) + b.entries[row] * size_t(op_.y_stride) + first,
+                std::memcpy(view.floats(op_.y()) + b.entries[row] * size_t(op_.strides.y) + first,
                             out + row * kStride, (last - first) * sizeof(float));
         }
     }
 
 private:
-    HeadLinear op_;
+    Product op_;
 };
 
 }  // namespace
@@ -443,15 +439,12 @@ private:
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, Isa isa) {
     if (const auto* o = std::get_if<Route>(&op); o && !o->norm)
         return std::make_unique<RouteKernel>(*o, isa, plan);
-    if (const auto* o = std::get_if<ExpertLinear>(&op); o && !o->function)
-        return std::make_unique<ExpertLinearKernel>(*o, isa, plan);
-    if (const auto* o = std::get_if<HeadLinear>(&op))
-        return std::make_unique<HeadLinearKernel>(*o, isa, plan);
-    if (const auto* o = std::get_if<ExpertGated>(&op)) {
-        if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
-        return std::make_unique<ExpertGatedKernel>(*o, isa, plan);
-    }
-    return nullptr;
+    if (const Product* o = product_by(By::head, op)) return std::make_unique<HeadLinearKernel>(*o, isa, plan);
+    const Product* o = product_by(By::expert, op);
+    if (!o || o->function) return nullptr;
+    if (!o->act) return std::make_unique<ExpertLinearKernel>(*o, isa, plan);
+    if (plan.weight(o->w(0)).tensor.format != plan.weight(o->w(1)).tensor.format) return nullptr;
+    return std::make_unique<ExpertGatedKernel>(*o, isa, plan);
 }
 
 }  // namespace redline::cpu

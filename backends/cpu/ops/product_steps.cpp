@@ -1,4 +1,4 @@
-// Linear, LinearGroup and Gated: products of one set of activations with one to four matrices.
+// Products of whole rows.
 #include "backends/cpu/runtime/executable.h"
 
 #include <algorithm>
@@ -42,15 +42,8 @@ uint64_t chunks_of(const PackedMatrix& w, uint64_t size) {
 // One op's product(s): parts of equal input, each with its own matrix and destination.
 class ProductKernel : public CpuKernel {
 public:
-    struct Part {
-        Weight w;
-        Weight bias;
-        Slot y;
-    };
-
-    ProductKernel(Slot x, Norm norm, std::vector<Part> parts, bool accumulate, Isa isa, const Plan& plan)
-        : x_(x), norm_(norm), parts_(std::move(parts)), accumulate_(accumulate), isa_(isa) {
-        for (const Part& part : parts_) formats_.push_back(plan.weight(part.w).tensor.format);
+    ProductKernel(const Product& op, Isa isa, const Plan& plan) : op_(op), isa_(isa) {
+        for (const Part& part : op_.all()) formats_.push_back(plan.weight(part.w).tensor.format);
     }
 
     Precision precision(uint64_t rows) const override {
@@ -68,12 +61,12 @@ public:
         return plan.max_rows == 1 ? 0 : prepared_bytes(plan) * rows_at_most(plan);
     }
     uint64_t thread_scratch(const Plan& plan) const override {
-        return aligned(uint64_t(plan.slot(x_).width) * 4) + prepared_bytes(plan);
+        return aligned(uint64_t(plan.slot(op_.x).width) * 4) + prepared_bytes(plan);
     }
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
-        const uint32_t rows = view.rows_of(parts_[0].y);
-        const size_t cols = view.width(x_);
+        const uint32_t rows = view.rows_of(op_.y());
+        const size_t cols = view.width(op_.x);
         auto* normed = reinterpret_cast<float*>(view.scratch(worker));
         std::byte* own = view.scratch(worker) + aligned(cols * 4);
 
@@ -87,7 +80,8 @@ public:
             if (find(prepared, kernel)) continue;
             const size_t stride = kernel.activation_bytes(cols);
             const auto mine = rows == 1 ? Worker::Range{0, 1} : worker.share(rows);
-            prepare_rows(view, kernel, view.floats(x_), cols, norm_, mine.begin, mine.end, rows, normed, at);
+            prepare_rows(view, kernel, view.floats(op_.x), cols, op_.norm, mine.begin, mine.end, rows, normed,
+                         at);
             prepared.push_back({kernel.prepare, at, stride});
             at += stride * rows;
         }
@@ -96,6 +90,7 @@ public:
     }
 
 private:
+    using Part = Product::Part;
     struct Prepared {
         decltype(LinearKernel::prepare) by;
         const std::byte* rows;
@@ -113,33 +108,34 @@ private:
     }
 
     uint64_t rows_at_most(const Plan& plan) const {
-        return plan.slot(parts_[0].y).of_outputs ? plan.max_outputs : plan.max_rows;
+        return plan.slot(op_.y()).of_outputs ? plan.max_outputs : plan.max_rows;
     }
     // Of one row, in every way that the parts' formats want it.
     uint64_t prepared_bytes(const Plan& plan) const {
         uint64_t sum = 0;
         for (const Format* format : formats_)
-            sum += activation_bytes(isa_, *format, plan.slot(x_).width, plan.max_rows);
+            sum += activation_bytes(isa_, *format, plan.slot(op_.x).width, plan.max_rows);
         return sum;
     }
 
     void multiply_parts(const RunView& view, const Worker& worker, uint32_t step, uint32_t rows,
                         const std::vector<Prepared>& prepared) const {
         // Chunks are numbered through all parts, so that no worker idles between them.
-        const uint64_t size = chunk_panels(view.weights[parts_[0].w].matrix, rows, worker.count);
+        const uint64_t size = chunk_panels(view.weights[op_.w()].matrix, rows, worker.count);
         uint64_t chunks = 0;
-        for (const Part& part : parts_) chunks += chunks_of(view.weights[part.w].matrix, size);
+        for (const Part& part : op_.all()) chunks += chunks_of(view.weights[part.w].matrix, size);
         Claims claims(view, worker, step, chunks);
         for (uint64_t chunk; claims.next(chunk);) {
             size_t i = 0;
-            for (; chunk >= chunks_of(view.weights[parts_[i].w].matrix, size); ++i)
-                chunk -= chunks_of(view.weights[parts_[i].w].matrix, size);
-            const Part& part = parts_[i];
+            for (; chunk >= chunks_of(view.weights[op_.w(i)].matrix, size); ++i)
+                chunk -= chunks_of(view.weights[op_.w(i)].matrix, size);
+            const Part& part = op_.parts[i];
             const PackedMatrix& w = view.weights[part.w].matrix;
             const LinearKernel& kernel = linear_kernel(view.isa, *formats_[i], rows);
             const Prepared& x = *find(prepared, kernel);
             const uint64_t begin = chunk * size, end = std::min(begin + size, w.panels());
-            kernel.multiply(w, begin, end, x.rows, x.stride, rows, view.floats(part.y), w.rows, accumulate_);
+            kernel.multiply(w, begin, end, x.rows, x.stride, rows, view.floats(part.y), w.rows,
+                            op_.accumulate);
             if (part.bias) add_bias(view, part, begin * kPanelRows, std::min(end * kPanelRows, w.rows), rows);
         }
     }
@@ -151,10 +147,7 @@ private:
             vector_kernels(view.isa).add(view.floats(part.y) + t * width + begin, bias + begin, end - begin);
     }
 
-    Slot x_;
-    Norm norm_;
-    std::vector<Part> parts_;
-    bool accumulate_;
+    Product op_;
     Isa isa_;
     std::vector<const Format*> formats_;
 };
@@ -163,8 +156,8 @@ private:
 // product.
 class GatedKernel : public CpuKernel {
 public:
-    GatedKernel(const Gated& op, Isa isa, const Plan& plan)
-        : op_(op), isa_(isa), format_(plan.weight(op.gate).tensor.format) {}
+    GatedKernel(const Product& op, Isa isa, const Plan& plan)
+        : op_(op), isa_(isa), format_(plan.weight(op.w()).tensor.format) {}
 
     Precision precision(uint64_t rows) const override {
         return precision_of(linear_kernel(isa_, *format_, rows).activations);
@@ -197,22 +190,22 @@ public:
                      prepared);
         if (rows > 1) worker.barrier();
 
-        const PackedMatrix& gate_w = view.weights[op_.gate].matrix;
-        const PackedMatrix& up_w = view.weights[op_.up].matrix;
+        const PackedMatrix& gate_w = view.weights[op_.w(0)].matrix;
+        const PackedMatrix& up_w = view.weights[op_.w(1)].matrix;
         const uint64_t size = chunk_panels(gate_w, rows, worker.count);
-        const size_t width = view.width(op_.y);
+        const size_t width = view.width(op_.y());
         const size_t up_stride = size * kPanelRows;
         Claims claims(view, worker, step, chunks_of(gate_w, size));
         for (uint64_t chunk; claims.next(chunk);) {
             const uint64_t begin = chunk * size, end = std::min(begin + size, gate_w.panels());
-            float* y = view.floats(op_.y);
+            float* y = view.floats(op_.y());
             kernel.multiply(gate_w, begin, end, prepared, stride, rows, y, width, false);
             // `up` holds this chunk only: shift the base so that row numbers stay those of the matrix.
             kernel.multiply(up_w, begin, end, prepared, stride, rows, up - begin * kPanelRows, up_stride,
                             false);
             const uint64_t first = begin * kPanelRows,
                            last = std::min<uint64_t>(end * kPanelRows, gate_w.rows);
-            const auto act = op_.act;
+            const Act act = *op_.act;
             for (uint32_t t = 0; t < rows; ++t)
                 vector_kernels(view.isa).act_mul(act, y + t * width + first, up + t * up_stride, last - first,
                                                  y + t * width + first);
@@ -224,7 +217,7 @@ private:
         return uint64_t(plan.max_rows) * kMaxChunk * kPanelRows * 4;
     }
 
-    Gated op_;
+    Product op_;
     Isa isa_;
     const Format* format_;
 };
@@ -232,22 +225,12 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, Isa isa) {
-    if (const auto* o = std::get_if<Linear>(&op); o && !o->function)
-        return std::make_unique<ProductKernel>(
-            o->x, o->norm, std::vector<ProductKernel::Part>{{o->w, o->bias, o->y}}, o->accumulate, isa, plan);
-    if (const auto* o = std::get_if<LinearGroup>(&op)) {
-        std::vector<ProductKernel::Part> parts;
-        for (uint32_t i = 0; i < o->count; ++i)
-            parts.push_back({o->parts[i].w, o->parts[i].bias, o->parts[i].y});
-        return std::make_unique<ProductKernel>(o->x, o->norm, std::move(parts), false, isa, plan);
-    }
-    if (const auto* o = std::get_if<Gated>(&op)) {
-        // Both halves share their prepared activations, so they must be of one format; else they are
-        // decomposed.
-        if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
-        return std::make_unique<GatedKernel>(*o, isa, plan);
-    }
-    return nullptr;
+    const Product* product = product_by(By::row, op);
+    if (!product || product->function) return nullptr;
+    if (!product->act) return std::make_unique<ProductKernel>(*product, isa, plan);
+    // Both halves share their prepared activations, so they must be of one format; else they are decomposed.
+    if (plan.weight(product->w(0)).tensor.format != plan.weight(product->w(1)).tensor.format) return nullptr;
+    return std::make_unique<GatedKernel>(*product, isa, plan);
 }
 
 }  // namespace redline::cpu

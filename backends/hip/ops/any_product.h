@@ -11,7 +11,7 @@ namespace redline::hip {
 // Columns of the parts in which a product of few leaves rows as halfs.
 constexpr uint32_t kHandedPart = 16;
 
-// What Linear, LinearGroup and Gated have in common: how they are launched is chosen alike.
+// Products of whole rows: how they are launched is chosen alike.
 class AnyProduct : public HipKernel {
 protected:
     explicit AnyProduct(const Device& device) : report_(device.report()) {}

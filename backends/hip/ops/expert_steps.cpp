@@ -1,5 +1,5 @@
-// Mixture of experts: Route picks experts per row, and ScaleByExpert weighs them; ExpertLinear and
-// ExpertGated run the picked ones.
+// Mixture of experts: Route picks experts per row, and ScaleByExpert weighs them; products by expert
+// run the picked ones.
 #include "grouped_experts.h"
 
 #include <array>
@@ -174,11 +174,11 @@ Status launch_chosen(Launcher& launcher, const std::string& module, const std::s
 
 class ExpertLinearKernel : public ChosenExpertsKernel {
 public:
-    ExpertLinearKernel(const ExpertLinear& op, const Plan& plan, const Device& device)
-        : op_(op), grouped_(plan.weight(op.w).tensor, op.used, op.per_expert), report_(device.report()) {
-        const Tensor& tensor = plan.weight(op.w).tensor;
+    ExpertLinearKernel(const Product& op, const Plan& plan, const Device& device)
+        : op_(op), grouped_(op, plan), report_(device.report()) {
+        const Tensor& tensor = plan.weight(op.w()).tensor;
         // Weighted, a block does all places of a token, which have rows of their own or share one.
-        const uint64_t rows = op.scales && op.per_expert ? op.used : 1;
+        const uint64_t rows = op.experts.scales ? op.x_rows() : 1;
         if (by_dots(tensor, tensor.shape.cols * rows)) activations_ = tensor.shape.cols * rows;
         rows_ = tensor.shape.rows;
     }
@@ -199,22 +199,24 @@ public:
         return grouped_.precision(rows, activations_ > 0, chosen_for(grouped_, rows));
     }
 
-    uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, bool(op_.scales)); }
+    uint64_t scratch(const Plan& plan) const override {
+        return grouped_.scratch(plan, bool(op_.experts.scales));
+    }
 
     Status launch(Launcher& launcher, const View& view) const override {
         const args::ExpertArgs args = args_of(view);
         if (const auto how = chosen_for(grouped_, view.rows); grouped_.takes(view.rows, how.unsorted))
             return launch_grouped(launcher, view, args, how);
-        const std::string module = view.weights[op_.w].layout->name;
+        const std::string module = view.weights[op_.w()].layout->name;
         if (view.rows == 1 && sums_one()) return launch_row(launcher, view, 0);
         return launch_experts(launcher, view, module, (activations_ ? "expert_dot_" : "expert_") + module,
-                              args, op_.scales ? 1 : op_.used,
-                              2.0 * op_.used * double(args.rows) * double(args.cols), activations_);
+                              args, op_.experts.scales ? 1 : op_.experts.used,
+                              2.0 * op_.experts.used * double(args.rows) * double(args.cols), activations_);
     }
 
     // Each row as if it were alone; the rows of int8 that are taken are so many bytes apart.
     Status launch_row(Launcher& launcher, const View& view, uint32_t apart) const {
-        const std::string module = view.weights[op_.w].layout->name;
+        const std::string module = view.weights[op_.w()].layout->name;
         args::DotArgs args = row_args(view);
         args.apart.left = apart;
         return launch_chosen(launcher, module, "expert_own_" + module, args, activations_, most_blocks(),
@@ -230,13 +232,13 @@ public:
 
 private:
     // Of one row, all places' products are summed as one long row of int8.
-    bool sums_one() const { return activations_ && op_.scales && op_.per_expert; }
+    bool sums_one() const { return activations_ && op_.experts.scales && op_.experts.per_expert; }
 
     args::ExpertArgs args_of(const View& view) const {
-        args::ExpertArgs args = expert_args(view, op_.w, op_.x, op_.y, op_.ids, op_.used);
-        args.per_expert = op_.per_expert;
-        args.scales = op_.scales ? view.slot(op_.scales) : nullptr;
-        args.bias = view.vector(op_.bias);
+        args::ExpertArgs args = expert_args(view, op_.w(), op_.x, op_.y(), op_.experts.ids, op_.experts.used);
+        args.per_expert = op_.experts.per_expert;
+        args.scales = op_.experts.scales ? view.slot(op_.experts.scales) : nullptr;
+        args.bias = view.vector(op_.bias());
         return args;
     }
 
@@ -245,12 +247,13 @@ private:
         if (!args.scales) return grouped_.launch(launcher, view, args, args.y, how);
         float* results = grouped_.results(view);
         RL_TRY(grouped_.launch(launcher, view, args, results, how));
-        const args::GatherArgs gather = {view.step, results, args.scales, args.y, args.rows, op_.used};
+        const args::GatherArgs gather = {view.step, results,   args.scales,
+                                         args.y,    args.rows, op_.experts.used};
         return launcher.launch("vector", "gather_places",
                                striding(blocks_for(uint64_t(args.rows) * view.rows, kThreads)), gather);
     }
 
-    ExpertLinear op_;
+    Product op_;
     GroupedExperts grouped_;
     const DeviceReport& report_;
     uint64_t activations_ = 0;  // that a block quantizes; 0: none
@@ -259,11 +262,11 @@ private:
 
 class ExpertGatedKernel : public ChosenExpertsKernel {
 public:
-    ExpertGatedKernel(const ExpertGated& op, const Plan& plan, const Device& device)
-        : op_(op), grouped_(plan.weight(op.gate).tensor, op.used, false), report_(device.report()) {
-        const Tensor& tensor = plan.weight(op.gate).tensor;
+    ExpertGatedKernel(const Product& op, const Plan& plan, const Device& device)
+        : op_(op), grouped_(op, plan), report_(device.report()) {
+        const Tensor& tensor = plan.weight(op.w()).tensor;
         if (by_dots(tensor, tensor.shape.cols)) activations_ = tensor.shape.cols;
-        rows_ = tensor.shape.rows * op.used;
+        rows_ = tensor.shape.rows * op.experts.used;
     }
 
     Choices choices(RowClass rows) const override { return named_choices(rows, ""); }
@@ -287,14 +290,14 @@ public:
         const args::ExpertArgs args = args_of(view, op_.x);
         if (const auto how = chosen_for(grouped_, view.rows); grouped_.takes(view.rows, how.unsorted))
             return grouped_.launch(launcher, view, args, args.y, how);
-        const std::string module = view.weights[op_.gate].layout->name;
-        return launch_experts(launcher, view, module,
-                              (activations_ ? "expert_gated_dot_" : "expert_gated_") + module, args, op_.used,
-                              4.0 * op_.used * double(args.rows) * double(args.cols), activations_);
+        const std::string module = view.weights[op_.w(0)].layout->name;
+        return launch_experts(
+            launcher, view, module, (activations_ ? "expert_gated_dot_" : "expert_gated_") + module, args,
+            op_.experts.used, 4.0 * op_.experts.used * double(args.rows) * double(args.cols), activations_);
     }
 
     // Whether one row goes to all its experts in one launch.
-    bool by_row() const { return activations_ > 0 && op_.used <= args::kMostUsed; }
+    bool by_row() const { return activations_ > 0 && op_.experts.used <= args::kMostUsed; }
     // Whether its blocks have room to choose the experts of a row.
     bool can_choose() const { return by_row() && own_bytes(activations_) + args::kRouteBytes <= kMostShared; }
     // Each row as if it were alone, of norm(x). With the logits of a `choice` the experts are chosen, too,
@@ -304,8 +307,8 @@ public:
                       const args::RouteArgs& choice, uint32_t apart) const {
         args::DotArgs args = row_args(view, x, norm, choice);
         args.apart.left = apart;
-        const std::string module = view.weights[op_.gate].layout->name;
-        const std::array<Weight, 2> weights = {op_.gate, op_.up};
+        const std::string module = view.weights[op_.w(0)].layout->name;
+        const std::array<Weight, 2> weights = {op_.w(0), op_.w(1)};
         const OwnLaunch how = {most_blocks(), chosen(RowClass::one, "streamed", streams() ? 1 : 0) != 0};
         const auto shape = stream_launch(view, weights, 2, args, activations_, report_, how);
         if (shape && view.rows == 1)
@@ -315,7 +318,7 @@ public:
     }
     args::DotArgs row_args(const View& view, Slot x, const Norm& norm, const args::RouteArgs& choice) const {
         const args::ExpertArgs op = args_of(view, x);
-        args::DotArgs args = chosen_args(view, op, norm, op.rows * op_.used);
+        args::DotArgs args = chosen_args(view, op, norm, op.rows * op_.experts.used);
         args.choice = choice;
         return args;
     }
@@ -329,15 +332,15 @@ private:
     bool streams() const { return rows_ >= 8192; }
 
     args::ExpertArgs args_of(const View& view, Slot x) const {
-        args::ExpertArgs args = expert_args(view, op_.gate, x, op_.y, op_.ids, op_.used);
-        args.up = view.weights[op_.up].matrix();
-        args.bias = view.vector(op_.gate_bias);
-        args.up_bias = view.vector(op_.up_bias);
-        args.act = uint32_t(op_.act);
+        args::ExpertArgs args = expert_args(view, op_.w(0), x, op_.y(), op_.experts.ids, op_.experts.used);
+        args.up = view.weights[op_.w(1)].matrix();
+        args.bias = view.vector(op_.bias(0));
+        args.up_bias = view.vector(op_.bias(1));
+        args.act = uint32_t(*op_.act);
         return args;
     }
 
-    ExpertGated op_;
+    Product op_;
     GroupedExperts grouped_;
     const DeviceReport& report_;
     uint64_t activations_ = 0;  // that a block quantizes; 0: none
@@ -451,11 +454,11 @@ private:
         const SharedExpert& s = op_.shared;
         const auto tensor = [&](Weight w) -> const Tensor& { return plan.weight(w).tensor; };
         const auto fits = [&](Weight own, Weight chosen) { return fits_beside(tensor(own), tensor(chosen)); };
-        const bool known = shared_.size() == shared_parts(op_).size() && fits(s.gate, op_.gated.gate) &&
-                           tensor(s.up).format == tensor(s.gate).format && fits(s.down, op_.linear.w) &&
+        const bool known = shared_.size() == shared_parts(op_).size() && fits(s.gate, op_.gated.w()) &&
+                           tensor(s.up).format == tensor(s.gate).format && fits(s.down, op_.linear.w()) &&
                            (!s.router || route_.can_read(tensor(s.router)));
         const uint64_t width = tensor(s.down).shape.cols, sum = linear_.activations() + width;
-        return known && s.act == op_.gated.act && linear_.takes_int8() && gated_.results() % kGroup == 0 &&
+        return known && s.act == *op_.gated.act && linear_.takes_int8() && gated_.results() % kGroup == 0 &&
                width % 32 == 0 && own_bytes(sum) <= kMostShared;
     }
 
@@ -473,7 +476,7 @@ private:
     }
     uint64_t hidden_units(const Plan& plan) const {
         const uint32_t shared = op_.shared ? plan.slot(op_.shared.hidden).width : 0;
-        return (plan.slot(op_.gated.y).width + shared) / 32;
+        return (plan.slot(op_.gated.y()).width + shared) / 32;
     }
 
     // The experts are chosen by the launch of their first products.
@@ -514,7 +517,7 @@ private:
         gated.rows += width;
         gated.apart.shared_y = width;
         gated.apart.left = hidden_bytes(first.plan);
-        RL_TRY(launch_beside(launcher, first, "shared_gated_own_", op_.gated.gate, s.gate, gated,
+        RL_TRY(launch_beside(launcher, first, "shared_gated_own_", op_.gated.w(), s.gate, gated,
                              gated_.activations(), gated_.most_blocks()));
         args::DotArgs sum = linear_.row_args(second);
         sum.apart.left = hidden_bytes(second.plan);
@@ -523,7 +526,7 @@ private:
                       nullptr,
                       s.router ? second.slot(s.scale) : nullptr,
                       width / 32};
-        return launch_beside(launcher, second, "shared_own_", op_.linear.w, s.down, sum,
+        return launch_beside(launcher, second, "shared_own_", op_.linear.w(), s.down, sum,
                              linear_.activations() + width, linear_.most_blocks());
     }
     static Status launch_beside(Launcher& launcher, const View& view, const std::string& kernel, Weight w,
@@ -559,11 +562,9 @@ bool has_kernel(const Route& op, const Plan& plan) {
     return experts <= args::kMostExperts && op.used <= args::kMostUsed &&
            op.groups.count <= args::kMostGroups && has_layout(plan, op.w);
 }
-bool has_kernel(const ExpertLinear& op, const Plan& plan) {
-    return has_layout(plan, op.w);
-}
-bool has_kernel(const ExpertGated& op, const Plan& plan) {
-    return has_layout(plan, op.gate, op.up) && bool(op.gate_bias) == bool(op.up_bias);
+bool has_kernel(const Product& op, const Plan& plan) {
+    if (!op.act) return !op.function && has_layout(plan, op.w());
+    return has_layout(plan, op.w(0), op.w(1)) && bool(op.bias(0)) == bool(op.bias(1));
 }
 
 }  // namespace
@@ -574,10 +575,11 @@ std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<ScaleByExpert>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_factors(l, v, o); });
     if (const auto* o = std::get_if<AddExpertBias>(&op)) return std::make_unique<AddExpertBiasKernel>(*o);
-    if (const auto* o = std::get_if<ExpertLinear>(&op); o && !o->function)
-        return has_kernel(*o, plan) ? std::make_unique<ExpertLinearKernel>(*o, plan, device) : nullptr;
-    if (const auto* o = std::get_if<ExpertGated>(&op))
-        return has_kernel(*o, plan) ? std::make_unique<ExpertGatedKernel>(*o, plan, device) : nullptr;
+    if (const Product* o = product_by(By::expert, op)) {
+        if (!has_kernel(*o, plan)) return nullptr;
+        if (o->act) return std::make_unique<ExpertGatedKernel>(*o, plan, device);
+        return std::make_unique<ExpertLinearKernel>(*o, plan, device);
+    }
     if (const auto* o = std::get_if<ExpertBlock>(&op)) {
         if (!has_kernel(o->route, plan) || !has_kernel(o->gated, plan) || !has_kernel(o->linear, plan))
             return nullptr;

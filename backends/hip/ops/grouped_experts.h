@@ -15,12 +15,11 @@ public:
         bool int8;
     };
 
-    // `places_of_x`: x has a row per place, not per token.
-    GroupedExperts(const Tensor& w, uint32_t used, bool places_of_x)
-        : tensor_(w),
-          used_(used),
-          per_expert_(places_of_x),
-          possible_(w.shape.cols % 32 == 0 && w.format->name != "F32") {}
+    GroupedExperts(const Product& op, const Plan& plan)
+        : tensor_(plan.weight(op.w()).tensor),
+          used_(op.experts.used),
+          per_expert_(op.experts.per_expert),
+          possible_(tensor_.shape.cols % 32 == 0 && tensor_.format->name != "F32") {}
 
     // `unsorted`: the most rows whose places are not sorted.
     bool takes(uint64_t rows, uint32_t unsorted) const { return possible_ && rows > unsorted; }

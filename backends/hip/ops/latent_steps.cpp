@@ -1,4 +1,4 @@
-// HeadLinear, LatentStore, and attention to latents and entries.
+// Products by head, LatentStore, and attention to latents and entries.
 #include "attention_kernel.h"
 #include "backends/hip/kernels/block_args.h"
 
@@ -18,23 +18,23 @@ constexpr uint32_t kMostRank = 512, kMostWidth = 576;
 constexpr uint32_t kManyLatentQueries = 32;  // on matrix units
 constexpr uint32_t kQueryBytes = 40 << 10;   // of shared memory, for queries
 
-Status launch_heads(Launcher& launcher, const View& view, const HeadLinear& op) {
-    const Shape& shape = view.plan.weight(op.w).tensor.shape;
-    const std::string module = view.weights[op.w].layout->name;
+Status launch_heads(Launcher& launcher, const View& view, const Product& op) {
+    const Shape& shape = view.plan.weight(op.w()).tensor.shape;
+    const std::string module = view.weights[op.w()].layout->name;
     args::HeadArgs args = {};
     args.step = view.step;
-    args.w = view.weights[op.w].matrix();
+    args.w = view.weights[op.w()].matrix();
     args.x = view.slot(op.x);
-    args.y = view.slot(op.y);
+    args.y = view.slot(op.y());
     args.heads = uint32_t(shape.count);
     args.rows = uint32_t(shape.rows);
     args.cols = uint32_t(shape.cols);
     args.x_width = view.width(op.x);
-    args.x_stride = op.x_stride;
-    args.y_width = view.width(op.y);
-    args.y_stride = op.y_stride;
-    args.of_outputs = view.of_outputs(op.y);
-    const uint32_t tokens = view.rows_of(op.y);
+    args.x_stride = op.strides.x;
+    args.y_width = view.width(op.y());
+    args.y_stride = op.strides.y;
+    args.of_outputs = view.of_outputs(op.y());
+    const uint32_t tokens = view.rows_of(op.y());
     // Those of few tokens read whole fours of the activations.
     const bool whole = (args.x_width % 4 == 0 && args.x_stride % 4 == 0) || args.cols % 4 != 0;
     if (tokens <= kFewRows && whole) {
@@ -275,8 +275,11 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const Device& device) {
-    if (const auto* o = std::get_if<HeadLinear>(&op); o && !has_layout(plan, o->w)) return nullptr;
-    if (auto kernel = gpu::first_of<Gpu>(op, launch_heads, launch_store)) return kernel;
+    if (const Product* o = product_by(By::head, op)) {
+        if (!has_layout(plan, o->w())) return nullptr;
+        return simple([o = *o](Launcher& l, const View& v) { return launch_heads(l, v, o); });
+    }
+    if (auto kernel = gpu::first_of<Gpu>(op, launch_store)) return kernel;
     if (const auto* o = attention_to(Keys::latents, op)) {
         auto kernel = std::make_unique<LatentAttentionKernel>(*o, plan, device);
         if (kernel->fits(plan)) return kernel;

@@ -1,4 +1,4 @@
-// Linear, LinearGroup and Gated: products of one set of activations with one to four matrices.
+// Products of whole rows.
 #include "any_product.h"
 
 #include <array>
@@ -31,7 +31,7 @@ struct DotKernel {
 constexpr DotKernel kLinearDot = {"linear_dot", "linear", "linear_stream", 2, 1},
                     kGatedDot = {"gated_dot", "gated", "gated_stream", 1, 2};
 
-using Part = LinearGroup::Part;
+using Part = Product::Part;
 
 std::string module_of(const View& view, Weight w) {
     return view.weights[w].layout->name;
@@ -301,14 +301,8 @@ Status launch_dots(Launcher& launcher, const View& view, const DotKernel& kernel
 
 class ProductKernel : public AnyProduct {
 public:
-    ProductKernel(Products op, const Plan& plan, const Device& device)
-        : AnyProduct(device),
-          x_(op.x),
-          norm_(op.norm),
-          parts_(std::move(op.parts)),
-          accumulate_(op.accumulate),
-          alike_(plan.alike(kFewRows)),
-          tensors_(std::move(op.tensors)) {}
+    ProductKernel(const Product& op, const Plan& plan, const Device& device)
+        : AnyProduct(device), op_(op), alike_(plan.alike(kFewRows)), tensors_(tensors_of(op, plan)) {}
 
     Choices choices(RowClass rows) const override {
         uint64_t results = 0;
@@ -341,7 +335,7 @@ public:
 
     // The activations, then sums of blocks that share columns.
     uint64_t scratch(const Plan& plan) const override {
-        return Activations::scratch(plan, x_) + share_bytes(plan, report(), crossovers().few_rows);
+        return Activations::scratch(plan, op_.x) + share_bytes(plan, report(), crossovers().few_rows);
     }
 
     bool takes_int8() const override {
@@ -360,24 +354,24 @@ public:
         return tensors_.size() == 1 &&
                path_of(*tensors_[0].format, tensors_[0].shape.cols, 2, report()) == Path::few;
     }
-    bool takes_halfs(const View& view) const override { return hands(view, tensors_, x_); }
+    bool takes_halfs(const View& view) const override { return hands(view, tensors_, op_.x); }
     uint32_t parts_left(const View& view) const override {
-        return hands(view, tensors_, x_) ? uint32_t(tensors_[0].shape.rows / kHandedPart) : 0;
+        return hands(view, tensors_, op_.x) ? uint32_t(tensors_[0].shape.rows / kHandedPart) : 0;
     }
 
     Status launch(Launcher& launcher, const View& view) const override {
-        const uint32_t rows = view.rows_of(x_);
+        const uint32_t rows = view.rows_of(op_.x);
         std::vector<Path> paths;
         for (const Tensor& tensor : tensors_) paths.push_back(path_in(tensor, rows));
-        Activations x(x_, norm_);
+        Activations x(op_.x, op_.norm);
         RL_TRY(x.prepare(launcher, view, paths));
         if (paired(rows, paths)) return launch_pair(launcher, view, x);
-        for (size_t i = 0; i < parts_.size();) {
+        for (size_t i = 0; i < op_.count;) {
             // Matrices of one format share a launch, but for those in f32.
             const bool alone = paths[i] == Path::floats || paths[i] == Path::tiles;
             size_t end = i + 1;
-            while (!alone && end < parts_.size() && tensors_[end].format == tensors_[i].format) ++end;
-            RL_TRY(launch_parts(launcher, view, x, std::span(parts_).subspan(i, end - i), paths[i], rows));
+            while (!alone && end < op_.count && tensors_[end].format == tensors_[i].format) ++end;
+            RL_TRY(launch_parts(launcher, view, x, op_.all().subspan(i, end - i), paths[i], rows));
             i = end;
         }
         return {};
@@ -397,10 +391,10 @@ private:
                            [&](const Pair& pair) { return pair.first == first && pair.other == last; });
     }
     Status launch_pair(Launcher& launcher, const View& view, const Activations& x) const {
-        args::DotArgs args = dot_args(view, parts_, x, Path::dot_own, accumulate_);
-        args.second = args.begin[parts_.size() - 1];
-        return launch_dots(launcher, view, kLinearDot, parts_, args, 1, Path::dot_own, own_launch(),
-                           "_" + module_of(view, parts_.back().w));
+        args::DotArgs args = dot_args(view, op_.all(), x, Path::dot_own, op_.accumulate);
+        args.second = args.begin[op_.count - 1];
+        return launch_dots(launcher, view, kLinearDot, op_.all(), args, 1, Path::dot_own, own_launch(),
+                           "_" + module_of(view, op_.all().back().w));
     }
     Status launch_parts(Launcher& launcher, const View& view, const Activations& x,
                         std::span<const Part> parts, Path path, uint32_t rows) const {
@@ -409,33 +403,31 @@ private:
         if (path == Path::matrices || path == Path::int8_matrices)
             return launch_matrices(
                 launcher, view,
-                {parts, false, Act::silu, accumulate_, view.scratch_at(Activations::scratch(view.plan, x_)),
-                 chosen(size, "tile_rows", 0), chosen(size, "tile_tokens", 0), chosen(size, "shares", 0),
-                 path == Path::int8_matrices, crossovers().few_rows},
+                {parts, false, Act::silu, op_.accumulate,
+                 view.scratch_at(Activations::scratch(view.plan, op_.x)), chosen(size, "tile_rows", 0),
+                 chosen(size, "tile_tokens", 0), chosen(size, "shares", 0), path == Path::int8_matrices,
+                 crossovers().few_rows},
                 x, rows);
         if (path == Path::few)
-            return launch_few(launcher, view, {parts, false, Act::silu, accumulate_}, x, rows);
+            return launch_few(launcher, view, {parts, false, Act::silu, op_.accumulate}, x, rows);
         if (path == Path::floats || path == Path::tiles) {
-            const args::LinearArgs args = linear_args(view, parts[0], x.floats(), accumulate_);
+            const args::LinearArgs args = linear_args(view, parts[0], x.floats(), op_.accumulate);
             return path == Path::tiles ? launch_tiles(launcher, module, args, rows)
                                        : launch_vector(launcher, module, args, power_of_two(rows));
         }
-        return launch_dots(launcher, view, kLinearDot, parts, dot_args(view, parts, x, path, accumulate_),
+        return launch_dots(launcher, view, kLinearDot, parts, dot_args(view, parts, x, path, op_.accumulate),
                            rows, path, own_launch());
     }
 
-    Slot x_;
-    Norm norm_;
-    std::vector<Part> parts_;
-    bool accumulate_;
+    Product op_;
     bool alike_;  // steps of 2 to kFewRows rows are to compute each row alike
     std::vector<Tensor> tensors_;
 };
 
 class GatedKernel : public AnyProduct {
 public:
-    GatedKernel(const Gated& op, const Plan& plan, const Device& device)
-        : AnyProduct(device), op_(op), tensor_(plan.weight(op.gate).tensor), alike_(plan.alike(kFewRows)) {}
+    GatedKernel(const Product& op, const Plan& plan, const Device& device)
+        : AnyProduct(device), op_(op), tensor_(plan.weight(op.w()).tensor), alike_(plan.alike(kFewRows)) {}
 
     Choices choices(RowClass rows) const override {
         const Path one = path(1);
@@ -453,7 +445,8 @@ public:
     // The activations, then, in f32, the product with `up`, or sums of blocks that share columns.
     uint64_t scratch(const Plan& plan) const override {
         return Activations::scratch(plan, op_.x) +
-               std::max(aligned(plan.slot_bytes(op_.y)), share_bytes(plan, report(), crossovers().few_rows));
+               std::max(aligned(plan.slot_bytes(op_.y())),
+                        share_bytes(plan, report(), crossovers().few_rows));
     }
 
     bool takes_int8() const override { return path(1) == Path::dot_own; }
@@ -468,22 +461,22 @@ public:
     }
 
     Status launch(Launcher& launcher, const View& view) const override {
-        const uint32_t rows = view.rows_of(op_.y);
+        const uint32_t rows = view.rows_of(op_.y());
         const Path way = path(rows);
         Activations x(op_.x, op_.norm);
         RL_TRY(x.prepare(launcher, view, std::span(&way, 1)));
-        const std::array<Part, 2> parts = {{{op_.gate, {}, op_.y}, {op_.up, {}, op_.y}}};
+        const std::array<Part, 2> parts = {{{op_.w(0), {}, op_.y()}, {op_.w(1), {}, op_.y()}}};
         if (way == Path::floats || way == Path::tiles) return launch_apart(launcher, view, x, parts, way);
         float* apart = view.scratch_at(Activations::scratch(view.plan, op_.x));
         if (way == Path::matrices || way == Path::int8_matrices)
             return launch_matrices(launcher, view,
-                                   {parts, true, op_.act, false, apart, 0, 0, 0, way == Path::int8_matrices,
+                                   {parts, true, *op_.act, false, apart, 0, 0, 0, way == Path::int8_matrices,
                                     crossovers().few_rows},
                                    x, rows);
-        if (way == Path::few) return launch_few(launcher, view, {parts, true, op_.act}, x, rows);
+        if (way == Path::few) return launch_few(launcher, view, {parts, true, *op_.act}, x, rows);
         args::DotArgs args = dot_args(view, parts, x, way, false);
         args.rows = args.parts[0].rows;
-        args.act = uint32_t(op_.act);
+        args.act = uint32_t(*op_.act);
         return launch_dots(launcher, view, kGatedDot, parts, args, rows, way, own_launch());
     }
 
@@ -492,8 +485,8 @@ private:
 
     Status launch_apart(Launcher& launcher, const View& view, const Activations& x,
                         std::span<const Part> parts, Path way) const {
-        const uint32_t rows = view.rows_of(op_.y);
-        const std::string module = module_of(view, op_.gate);
+        const uint32_t rows = view.rows_of(op_.y());
+        const std::string module = module_of(view, op_.w());
         float* raised = view.scratch_at(Activations::scratch(view.plan, op_.x));
         for (size_t i = 0; i < parts.size(); ++i) {
             args::LinearArgs args = linear_args(view, parts[i], x.floats(), false);
@@ -501,10 +494,10 @@ private:
             RL_TRY(way == Path::tiles ? launch_tiles(launcher, module, args, rows)
                                       : launch_vector(launcher, module, args, power_of_two(rows)));
         }
-        return launch_each(launcher, view, each::row_of(op_.act), view.slot(op_.y), raised, op_.y);
+        return launch_each(launcher, view, each::row_of(*op_.act), view.slot(op_.y()), raised, op_.y());
     }
 
-    Gated op_;
+    Product op_;
     Tensor tensor_;
     bool alike_;  // as of ProductKernel
 };
@@ -559,11 +552,10 @@ Status launch_floats(Launcher& launcher, const View& view, Weight w, const float
 }
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device) {
-    if (auto products = products_of(op, plan); products && !products->function)
-        return std::make_unique<ProductKernel>(std::move(*products), plan, device);
-    const auto* gated = std::get_if<Gated>(&op);
-    if (!gated || !has_layout(plan, gated->gate, gated->up)) return nullptr;
-    return std::make_unique<GatedKernel>(*gated, plan, device);
+    const Product* product = rows_product(op, plan);
+    if (!product || product->function) return nullptr;
+    if (product->act) return std::make_unique<GatedKernel>(*product, plan, device);
+    return std::make_unique<ProductKernel>(*product, plan, device);
 }
 
 }  // namespace redline::hip

@@ -30,8 +30,9 @@ public:
         if (parts.empty()) return;
         const SharedExpert& s = op.shared;
         if (s.router) route_.emplace(std::get<Route>(parts.front()), plan);
-        one_ = {make_part(Gated{op.norm.x, s.gate, s.up, s.hidden, s.act, op.norm.norm}, plan, device),
-                make_part(Linear{s.hidden, s.down, op.norm.y}, plan, device)};
+        one_ = {
+            make_part(products::gated(op.norm.x, s.gate, s.up, s.hidden, s.act, op.norm.norm), plan, device),
+            make_part(products::linear(s.hidden, s.down, op.norm.y), plan, device)};
         several_ = {make_part(parts[parts.size() - 2], plan, device), make_part(parts.back(), plan, device)};
         if (!one_.gated || !one_.sum || !several_.gated || !several_.sum) return;
         possible_ = (!route_ || route_->norms()) && in_one_dispatch(device, plan.weight(s.gate).tensor) &&
@@ -161,7 +162,7 @@ private:
         Room(const ExpertBlockKernel& block, const Plan& plan, uint64_t rows)
             : shared_logit(aligned(plan.weight(block.op_.route.w).tensor.shape.rows * 4 * rows)),
               left(shared_logit + (block.shared_.route() ? aligned(4 * rows) : 0)),
-              left_bytes(plan.slot(block.op_.gated.y).width / 32 * kLeftUnitBytes * rows),
+              left_bytes(plan.slot(block.op_.gated.y()).width / 32 * kLeftUnitBytes * rows),
               shared_left(left + aligned(left_bytes)),
               shared_left_bytes(block.shared_.between(plan) * rows),
               bytes(shared_left + aligned(shared_left_bytes)) {}

@@ -38,8 +38,8 @@ public:
     bool leaves_int8() const override { return by_row(); }
 
 protected:
-    AnyExperts(const Tensor& tensor, uint32_t used, const Device& device, bool in_block)
-        : device_(device), tensor_(tensor), used_(used), in_block_(in_block) {}
+    AnyExperts(const Product& op, const Plan& plan, const Device& device, bool in_block)
+        : op_(op), device_(device), tensor_(plan.weight(op.w()).tensor), in_block_(in_block) {}
 
     // Of one row, whether it goes to all its experts in one dispatch, and what that gives. In a block it
     // does, where its products hand it on in int8; a product that has to quantize floats is faster entry by
@@ -53,8 +53,9 @@ protected:
     bool sorts(uint64_t rows) const;
     uint32_t threads(uint64_t rows) const;
     // The product of sorted places, with the values that were chosen for so many rows.
-    ExpertProduct sorted(ExpertProduct product, uint64_t rows) const;
+    ExpertProduct sorted(uint64_t rows) const;
 
+    Product op_;
     const Device& device_;
     Tensor tensor_;
 
@@ -63,14 +64,13 @@ private:
         return AnyProduct::goes_int8(device_, ExpertProduct::kTiled, std::span(&tensor_, 1), rows);
     }
 
-    uint32_t used_;
     bool in_block_;
 };
 
 class ExpertLinearKernel : public AnyExperts {
 public:
-    ExpertLinearKernel(const ExpertLinear& op, const Plan& plan, const Device& device, bool in_block = false)
-        : AnyExperts(plan.weight(op.w).tensor, op.used, device, in_block), op_(op) {}
+    ExpertLinearKernel(const Product& op, const Plan& plan, const Device& device, bool in_block = false)
+        : AnyExperts(op, plan, device, in_block) {}
 
     uint64_t scratch(const Plan& plan) const override;
     Status record(Recorder& recorder, const View& view) const override;
@@ -85,9 +85,6 @@ protected:
     uint64_t results() const override { return tensor_.shape.rows; }
 
 private:
-    ExpertProduct product(uint64_t rows) const {
-        return sorted({op_.x, op_.ids, op_.used, op_.per_expert, tensor_}, rows);
-    }
     Status record_few(Recorder& recorder, const View& view) const;
     Status record_many(Recorder& recorder, const View& view) const;
     Status record_bias(Recorder& recorder, const View& view) const;
@@ -96,14 +93,12 @@ private:
     // Rows of the weight whose products are made before they are summed.
     uint32_t partial_rows(uint64_t rows) const;
     uint64_t partial_bytes(uint64_t rows) const;
-
-    ExpertLinear op_;
 };
 
 class ExpertGatedKernel : public AnyExperts {
 public:
-    ExpertGatedKernel(const ExpertGated& op, const Plan& plan, const Device& device, bool in_block = false)
-        : AnyExperts(plan.weight(op.gate).tensor, op.used, device, in_block), op_(op) {}
+    ExpertGatedKernel(const Product& op, const Plan& plan, const Device& device, bool in_block = false)
+        : AnyExperts(op, plan, device, in_block) {}
 
     uint64_t scratch(const Plan& plan) const override;
     Status record(Recorder& recorder, const View& view) const override;
@@ -118,17 +113,12 @@ public:
 
 protected:
     bool has_row_kernel() const override;
-    uint64_t results() const override { return tensor_.shape.rows * op_.used; }
+    uint64_t results() const override { return tensor_.shape.rows * op_.experts.used; }
 
 private:
-    ExpertProduct product(uint64_t rows) const {
-        return sorted({op_.x, op_.ids, op_.used, false, tensor_}, rows);
-    }
     Status record_row(Recorder& recorder, const View& view, Slot x, const Norm& norm, const Route* route,
                       Binding logits) const;
     Status record_many(Recorder& recorder, const View& view) const;
-
-    ExpertGated op_;
 };
 
 // Empty where the block cannot be computed whole. Its parts have kernels of their own.

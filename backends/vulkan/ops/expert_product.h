@@ -8,10 +8,14 @@ namespace redline::vulkan {
 
 class ExpertProduct {
 public:
-    // `x` has a row per token, or per entry when per_expert; `w`: the shape and format of the weights to
-    // come.
-    ExpertProduct(Slot x, Slot ids, uint32_t used, bool per_expert, const Tensor& w)
-        : x_(x), ids_(ids), used_(used), per_expert_(per_expert), shape_(w.shape), format_(w.format) {}
+    // `w`: the shape and format of the weights to come.
+    ExpertProduct(const Product& op, const Tensor& w)
+        : x_(op.x),
+          ids_(op.experts.ids),
+          used_(op.experts.used),
+          per_expert_(op.experts.per_expert),
+          shape_(w.shape),
+          format_(w.format) {}
 
     // Room of a tile for entries; 0: as their number has it.
     uint32_t room = 0;

@@ -1,5 +1,5 @@
-// Mixture of experts: Route picks experts per row, and ScaleByExpert weighs them; ExpertLinear and
-// ExpertGated run the picked ones, row by row, or, where rows are many, sorted by expert.
+// Mixture of experts: Route picks experts per row, and ScaleByExpert weighs them; products by expert
+// run the picked ones, row by row, or, where rows are many, sorted by expert.
 #include "expert_kernels.h"
 
 #include <algorithm>
@@ -149,10 +149,10 @@ bool AnyExperts::by_dots() const {
 bool AnyExperts::sorts(uint64_t rows) const {
     const uint64_t experts = tensor_.shape.count;
     const gpu::DeviceClass device = class_of(device_);
-    const uint32_t unsorted =
-        row_class_of(rows) == RowClass::some
-            ? chosen(RowClass::some, "unsorted_rows", gpu::some_unsorted_rows(device, experts, used_).value)
-            : gpu::unsorted_rows(device, experts, used_).value;
+    const uint32_t unsorted = row_class_of(rows) == RowClass::some
+                                  ? chosen(RowClass::some, "unsorted_rows",
+                                           gpu::some_unsorted_rows(device, experts, op_.experts.used).value)
+                                  : gpu::unsorted_rows(device, experts, op_.experts.used).value;
     return rows > unsorted && on_matrices(path_of(device_, *tensor_.format, tensor_.shape.cols, rows));
 }
 
@@ -171,9 +171,10 @@ Choices AnyExperts::choices(RowClass rows) const {
         if (!sorted) return {};
         Choices all;
         if (rows == RowClass::some)
-            all.push_back(crossover("unsorted_rows",
-                                    gpu::some_unsorted_rows(class_of(device_), tensor_.shape.count, used_),
-                                    {kFewRows, 16, 32, 64}));
+            all.push_back(
+                crossover("unsorted_rows",
+                          gpu::some_unsorted_rows(class_of(device_), tensor_.shape.count, op_.experts.used),
+                          {kFewRows, 16, 32, 64}));
         for (Choice& one : ExpertProduct::choices()) all.push_back(std::move(one));
         if (can_go_int8(device_, ExpertProduct::kTiled, std::span(&tensor_, 1), rows))
             add_int8(all, device_, Path::matrices);
@@ -191,7 +192,8 @@ uint32_t AnyExperts::threads(uint64_t rows) const {
     return chosen(row_class_of(rows), "threads", by_dots() ? own_threads(device_) : kThreads);
 }
 
-ExpertProduct AnyExperts::sorted(ExpertProduct product, uint64_t rows) const {
+ExpertProduct AnyExperts::sorted(uint64_t rows) const {
+    ExpertProduct product(op_, tensor_);
     product.room = chosen(row_class_of(rows), "tile_tokens", 0);
     product.int8 = goes_int8(rows);
     return product;
@@ -199,7 +201,8 @@ ExpertProduct AnyExperts::sorted(ExpertProduct product, uint64_t rows) const {
 
 uint64_t ExpertLinearKernel::scratch(const Plan& plan) const {
     if (!sorts(plan.max_rows)) return 0;
-    return product(plan.max_rows).scratch(plan.max_rows) + (op_.scales ? partial_bytes(plan.max_rows) : 0);
+    return sorted(plan.max_rows).scratch(plan.max_rows) +
+           (op_.experts.scales ? partial_bytes(plan.max_rows) : 0);
 }
 
 Status ExpertLinearKernel::record(Recorder& recorder, const View& view) const {
@@ -207,33 +210,34 @@ Status ExpertLinearKernel::record(Recorder& recorder, const View& view) const {
     RL_TRY(many ? record_many(recorder, view) : record_few(recorder, view));
     if (!op_.function || (!many && by_dots())) return {};
     recorder.barrier();
-    return record_apply(recorder, view, {op_.y, *op_.function});
+    return record_apply(recorder, view, {op_.y(), *op_.function});
 }
 
 Status ExpertLinearKernel::record_few(Recorder& recorder, const View& view) const {
     if (view.by_row() && by_row()) return record_row(recorder, view, {}, {});
     const bool dots = by_dots();
-    const PlacedWeight& w = view.weight(op_.w);
+    const PlacedWeight& w = view.weight(op_.w());
     const Shape& shape = tensor_.shape;
     const uint32_t threads = this->threads(view.rows), places = places_at_once();
-    const uint32_t rows_of_x = op_.per_expert ? places : 1;
+    const uint32_t rows_of_x = op_.experts.per_expert ? places : 1;
     const std::vector<uint32_t> constants = {threads, uint32_t(shape.cols) * rows_of_x, places,
                                              uint32_t(shape.cols / 32), device_.subgroup()};
     for (size_t i = 0; i < w.parts.size(); ++i) {
-        if (i > 0 && op_.scales) recorder.barrier();  // each part adds to the same sums
-        args::ExpertArgs push = expert_args(w, w.parts[i], shape, op_.used);
-        push.per_expert = op_.per_expert;
-        push.weighted = op_.scales ? 1 : 0;
-        push.has_bias = op_.bias ? 1 : 0;
+        if (i > 0 && op_.experts.scales) recorder.barrier();  // each part adds to the same sums
+        args::ExpertArgs push = expert_args(w, w.parts[i], shape, op_.experts.used);
+        push.per_expert = op_.experts.per_expert;
+        push.weighted = op_.experts.scales ? 1 : 0;
+        push.has_bias = op_.bias() ? 1 : 0;
         push.function = function_arg(op_.function);
-        const uint32_t entries = op_.scales ? 1 : op_.used;  // of a token, along y
-        const double per_token = 2.0 * op_.used * double(shape.rows) * double(shape.cols);
+        const uint32_t entries = op_.experts.scales ? 1 : op_.experts.used;  // of a token, along y
+        const double per_token = 2.0 * op_.experts.used * double(shape.rows) * double(shape.cols);
         const auto record_some = [&](uint32_t first, uint32_t tokens) {
             push.first_token = first;
             return recorder.dispatch(
                 {fmt::format("expert_{}.{}", dots ? "dot" : "vec", w.layout->name), 7, 1, constants},
-                {w.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step, view.slot(op_.ids),
-                 op_.scales ? view.slot(op_.scales) : view.step, view.vector(op_.bias, view.step)},
+                {w.parts[i].buffer, view.slot(op_.x), view.slot(op_.y()), view.step,
+                 view.slot(op_.experts.ids), op_.experts.scales ? view.slot(op_.experts.scales) : view.step,
+                 view.vector(op_.bias(), view.step)},
                 push, striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * entries),
                 per_token * tokens);
         };
@@ -243,75 +247,75 @@ Status ExpertLinearKernel::record_few(Recorder& recorder, const View& view) cons
 }
 
 bool ExpertLinearKernel::has_row_kernel() const {
-    return op_.scales && op_.per_expert &&
-           has_expert_row(device_, tensor_, op_.used, tensor_.shape.cols * op_.used);
+    return op_.experts.scales && op_.experts.per_expert &&
+           has_expert_row(device_, tensor_, op_.experts.used, tensor_.shape.cols * op_.experts.used);
 }
 
 Status ExpertLinearKernel::record_row(Recorder& recorder, const View& view, Slot beside,
                                       Slot beside_scale) const {
-    ExpertRow row{.w = op_.w, .ids = op_.ids, .used = op_.used};
+    ExpertRow row{.w = op_.w(), .ids = op_.experts.ids, .used = op_.experts.used};
     row.x = view.slot(op_.x);
-    row.y = view.slot(op_.y);
-    row.scales = op_.scales;
+    row.y = view.slot(op_.y());
+    row.scales = op_.experts.scales;
     row.beside = beside;
     row.beside_scale = beside_scale;
-    row.bias = op_.bias;
+    row.bias = op_.bias();
     row.cut = cut(1);
     return record_expert_row(recorder, view, row);
 }
 
 uint32_t ExpertLinearKernel::places_at_once() const {
-    uint32_t places = op_.scales ? op_.used : 1;
-    while (places > 1 && (op_.used % places != 0 ||
-                          (op_.per_expert && !fits_shared(device_, *weight_layout(*tensor_.format),
-                                                          tensor_.shape.cols * places))))
+    uint32_t places = op_.experts.scales ? op_.experts.used : 1;
+    while (places > 1 && (op_.experts.used % places != 0 ||
+                          (op_.experts.per_expert && !fits_shared(device_, *weight_layout(*tensor_.format),
+                                                                  tensor_.shape.cols * places))))
         --places;
     return places;
 }
 
 uint32_t ExpertLinearKernel::partial_rows(uint64_t rows) const {
-    const uint64_t fit = kPartialBytes / (rows * op_.used * 4) / kTileRows * kTileRows;
+    const uint64_t fit = kPartialBytes / (rows * op_.experts.used * 4) / kTileRows * kTileRows;
     return uint32_t(std::min(std::max(fit, kTileRows), tensor_.shape.rows));
 }
 
 uint64_t ExpertLinearKernel::partial_bytes(uint64_t rows) const {
-    const uint64_t column = rows * op_.used * 4;
+    const uint64_t column = rows * op_.experts.used * 4;
     return aligned(std::min(column * tensor_.shape.rows, std::max(kPartialBytes, column * kTileRows)));
 }
 
 Status ExpertLinearKernel::record_many(Recorder& recorder, const View& view) const {
-    ExpertProduct entries = product(view.rows);
+    ExpertProduct entries = sorted(view.rows);
     RL_TRY(entries.prepare(recorder, view));
     const uint32_t rows = uint32_t(tensor_.shape.rows), step = partial_rows(view.rows);
-    if (!op_.scales) {
-        RL_TRY(entries.record(recorder, view, op_.w, view.slot(op_.y), 0, rows));
+    if (!op_.experts.scales) {
+        RL_TRY(entries.record(recorder, view, op_.w(), view.slot(op_.y()), 0, rows));
         return record_bias(recorder, view);
     }
     const Binding partials =
-        view.scratch_at(entries.scratch(view.rows), uint64_t(view.rows) * op_.used * step * 4);
+        view.scratch_at(entries.scratch(view.rows), uint64_t(view.rows) * op_.experts.used * step * 4);
     const auto record_some = [&](uint32_t first, uint32_t count) -> Status {
         if (first > 0) recorder.barrier();
-        RL_TRY(entries.record(recorder, view, op_.w, partials, first, first + count));
+        RL_TRY(entries.record(recorder, view, op_.w(), partials, first, first + count));
         recorder.barrier();
         const args::ExpertSumArgs push = {count, first, rows};
-        return recorder.dispatch({"expert_sum", 4, 1, {kThreads, op_.used}},
-                                 {partials, view.slot(op_.scales), view.slot(op_.y), view.step}, push,
-                                 {(count + kThreads - 1) / kThreads, view.rows});
+        return recorder.dispatch({"expert_sum", 4, 1, {kThreads, op_.experts.used}},
+                                 {partials, view.slot(op_.experts.scales), view.slot(op_.y()), view.step},
+                                 push, {(count + kThreads - 1) / kThreads, view.rows});
     };
     RL_TRY(in_slices(rows, step, record_some));
     return record_bias(recorder, view);
 }
 
 Status ExpertLinearKernel::record_bias(Recorder& recorder, const View& view) const {
-    if (!op_.bias) return {};
+    if (!op_.bias()) return {};
     recorder.barrier();
-    return record_expert_bias(recorder, view, op_.bias, uint32_t(tensor_.shape.rows), view.slot(op_.y),
-                              op_.ids, op_.used, op_.scales);
+    return record_expert_bias(recorder, view, op_.bias(), uint32_t(tensor_.shape.rows), view.slot(op_.y()),
+                              op_.experts.ids, op_.experts.used, op_.experts.scales);
 }
 
 uint64_t ExpertGatedKernel::scratch(const Plan& plan) const {
     if (!sorts(plan.max_rows)) return 0;
-    return product(plan.max_rows).scratch(plan.max_rows) + aligned(plan.slot_bytes(op_.y));
+    return sorted(plan.max_rows).scratch(plan.max_rows) + aligned(plan.slot_bytes(op_.y()));
 }
 
 Status ExpertGatedKernel::record(Recorder& recorder, const View& view) const {
@@ -328,45 +332,47 @@ Status ExpertGatedKernel::record_few(Recorder& recorder, const View& view, Slot 
                                      const Route* route, Binding logits) const {
     if (view.by_row() && by_row()) return record_row(recorder, view, x, norm, route, logits);
     const bool dots = by_dots();
-    const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
+    const PlacedWeight &gate = view.weight(op_.w(0)), &up = view.weight(op_.w(1));
     const Shape& shape = tensor_.shape;
     const uint32_t threads = this->threads(view.rows);
     const std::vector<uint32_t> constants = {threads, uint32_t(shape.cols), device_.subgroup()};
     for (size_t i = 0; i < gate.parts.size(); ++i) {
-        args::ExpertArgs push = expert_args(gate, gate.parts[i], shape, op_.used);
-        push.act = uint32_t(op_.act);
-        push.has_bias = op_.gate_bias ? 1 : 0;
+        args::ExpertArgs push = expert_args(gate, gate.parts[i], shape, op_.experts.used);
+        push.act = uint32_t(*op_.act);
+        push.has_bias = op_.bias(0) ? 1 : 0;
         push.has_norm = norm ? 1 : 0;
         push.eps = norm.eps;
-        const double per_token = 4.0 * op_.used * double(shape.rows) * double(shape.cols);
+        const double per_token = 4.0 * op_.experts.used * double(shape.rows) * double(shape.cols);
         const auto record_some = [&](uint32_t first, uint32_t tokens) {
             push.first_token = first;
             return recorder.dispatch(
                 {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 8, 2, constants},
-                {gate.parts[i].buffer, up.parts[i].buffer, view.slot(x), view.slot(op_.y), view.step,
-                 view.slot(op_.ids), view.vector(op_.gate_bias, view.step),
-                 view.vector(op_.up_bias, view.step), view.vector(norm.gain, view.step)},
-                push, striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * op_.used),
+                {gate.parts[i].buffer, up.parts[i].buffer, view.slot(x), view.slot(op_.y()), view.step,
+                 view.slot(op_.experts.ids), view.vector(op_.bias(0), view.step),
+                 view.vector(op_.bias(1), view.step), view.vector(norm.gain, view.step)},
+                push,
+                striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * op_.experts.used),
                 per_token * tokens);
         };
-        RL_TRY(in_slices(recorder, view.rows, per_token, 1, record_some, most_tokens(recorder, op_.used)));
+        RL_TRY(in_slices(recorder, view.rows, per_token, 1, record_some,
+                         most_tokens(recorder, op_.experts.used)));
     }
     return {};
 }
 
 bool ExpertGatedKernel::has_row_kernel() const {
-    return has_expert_row(device_, tensor_, op_.used, tensor_.shape.cols);
+    return has_expert_row(device_, tensor_, op_.experts.used, tensor_.shape.cols);
 }
 
 Status ExpertGatedKernel::record_row(Recorder& recorder, const View& view, Slot x, const Norm& norm,
                                      const Route* route, Binding logits) const {
-    ExpertRow row{.w = op_.gate, .up = op_.up, .ids = op_.ids, .used = op_.used};
+    ExpertRow row{.w = op_.w(0), .up = op_.w(1), .ids = op_.experts.ids, .used = op_.experts.used};
     row.x = view.slot(x);
-    row.y = view.slot(op_.y);
+    row.y = view.slot(op_.y());
     row.norm = norm;
-    row.bias = op_.gate_bias;
-    row.up_bias = op_.up_bias;
-    row.act = op_.act;
+    row.bias = op_.bias(0);
+    row.up_bias = op_.bias(1);
+    row.act = *op_.act;
     row.cut = cut(1);
     row.route = route;
     row.logits = logits;
@@ -374,30 +380,30 @@ Status ExpertGatedKernel::record_row(Recorder& recorder, const View& view, Slot 
 }
 
 Status ExpertGatedKernel::record_many(Recorder& recorder, const View& view) const {
-    ExpertProduct entries = product(view.rows);
+    ExpertProduct entries = sorted(view.rows);
     RL_TRY(entries.prepare(recorder, view));
     const uint32_t rows = uint32_t(tensor_.shape.rows);
-    const Binding y = view.slot(op_.y);
+    const Binding y = view.slot(op_.y());
     const Binding raised = view.scratch_at(entries.scratch(view.rows), y.bytes);
-    RL_TRY(entries.record(recorder, view, op_.gate, y, 0, rows));
-    RL_TRY(entries.record(recorder, view, op_.up, raised, 0, rows));
+    RL_TRY(entries.record(recorder, view, op_.w(0), y, 0, rows));
+    RL_TRY(entries.record(recorder, view, op_.w(1), raised, 0, rows));
     recorder.barrier();
-    if (op_.gate_bias) {
-        RL_TRY(record_expert_bias(recorder, view, op_.gate_bias, rows, y, op_.ids, op_.used, {}));
-        RL_TRY(record_expert_bias(recorder, view, op_.up_bias, rows, raised, op_.ids, op_.used, {}));
+    if (op_.bias(0)) {
+        RL_TRY(
+            record_expert_bias(recorder, view, op_.bias(0), rows, y, op_.experts.ids, op_.experts.used, {}));
+        RL_TRY(record_expert_bias(recorder, view, op_.bias(1), rows, raised, op_.experts.ids,
+                                  op_.experts.used, {}));
         recorder.barrier();
     }
-    return record_act_mul(recorder, view, op_.act, y, raised, op_.y);
+    return record_act_mul(recorder, view, *op_.act, y, raised, op_.y());
 }
 
 static bool has_kernel(const Route& op, const Plan& plan) {
     return has_layout(plan, op.w) && (!op.norm || RouteKernel(op, plan).norms());
 }
-static bool has_kernel(const ExpertLinear& op, const Plan& plan) {
-    return has_layout(plan, op.w);
-}
-static bool has_kernel(const ExpertGated& op, const Plan& plan) {
-    return has_layout(plan, op.gate, op.up) && bool(op.gate_bias) == bool(op.up_bias);
+static bool has_kernel(const Product& op, const Plan& plan) {
+    if (!op.act) return has_layout(plan, op.w());
+    return has_layout(plan, op.w(0), op.w(1)) && bool(op.bias(0)) == bool(op.bias(1));
 }
 static bool has_kernel(const SharedExpert& op, const Plan& plan) {
     if (!op) return true;
@@ -411,10 +417,11 @@ std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<ScaleByExpert>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_factors(r, v, o); });
     if (const auto* o = std::get_if<AddExpertBias>(&op)) return std::make_unique<AddExpertBiasKernel>(*o);
-    if (const auto* o = std::get_if<ExpertLinear>(&op))
-        return has_kernel(*o, plan) ? std::make_unique<ExpertLinearKernel>(*o, plan, device) : nullptr;
-    if (const auto* o = std::get_if<ExpertGated>(&op))
-        return has_kernel(*o, plan) ? std::make_unique<ExpertGatedKernel>(*o, plan, device) : nullptr;
+    if (const Product* o = product_by(By::expert, op)) {
+        if (!has_kernel(*o, plan)) return nullptr;
+        if (o->act) return std::make_unique<ExpertGatedKernel>(*o, plan, device);
+        return std::make_unique<ExpertLinearKernel>(*o, plan, device);
+    }
     if (const auto* o = std::get_if<ExpertBlock>(&op)) {
         if (!has_kernel(o->route, plan) || !has_kernel(o->gated, plan) || !has_kernel(o->linear, plan) ||
             !has_kernel(o->shared, plan))

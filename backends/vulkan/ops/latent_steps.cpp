@@ -1,4 +1,4 @@
-// HeadLinear, LatentStore, and attention to latents and entries.
+// Products by head, LatentStore, and attention to latents and entries.
 #include "attention_kernel.h"
 
 #include <algorithm>
@@ -30,51 +30,51 @@ uint32_t begins_at_fours(const args::HeadArgs& push) {
     return push.x_width % 4 == 0 && push.x_stride % 4 == 0;
 }
 
-Status record_few_heads(Recorder& recorder, const View& view, const HeadLinear& op, const WeightPart& part,
+Status record_few_heads(Recorder& recorder, const View& view, const Product& op, const WeightPart& part,
                         const args::HeadArgs& push) {
     constexpr uint32_t kRows = kThreads / kHeadLanes;
-    const uint32_t rows = view.rows_of(op.y), tokens = power_of_two(rows);
-    return recorder.dispatch({fmt::format("head_vec.{}", view.weight(op.w).layout->name),
+    const uint32_t rows = view.rows_of(op.y()), tokens = power_of_two(rows);
+    return recorder.dispatch({fmt::format("head_vec.{}", view.weight(op.w()).layout->name),
                               4,
                               1,
                               {kThreads, tokens, begins_at_fours(push)}},
-                             {part.buffer, view.slot(op.x), view.slot(op.y), view.step}, push,
+                             {part.buffer, view.slot(op.x), view.slot(op.y()), view.step}, push,
                              striding((part.rows + kRows - 1) / kRows, (rows + tokens - 1) / tokens));
 }
 
-Status record_many_heads(Recorder& recorder, const View& view, const HeadLinear& op, const WeightPart& part,
+Status record_many_heads(Recorder& recorder, const View& view, const Product& op, const WeightPart& part,
                          args::HeadArgs push) {
-    const PlacedWeight& w = view.weight(op.w);
+    const PlacedWeight& w = view.weight(op.w());
     const uint64_t first_head = part.first / push.rows, last_head = (part.first + part.rows - 1) / push.rows;
-    const uint32_t tokens = view.rows_of(op.y);
+    const uint32_t tokens = view.rows_of(op.y());
     const double per_token = 2.0 * double(part.rows) * double(w.cols);
     return in_slices(recorder, tokens, per_token, kHeadTile, [&](uint32_t first, uint32_t count) {
         push.first_token = first;
         const Groups groups = {(push.rows + kHeadTile - 1) / kHeadTile, (count + kHeadTile - 1) / kHeadTile,
                                last_head - first_head + 1};
         return recorder.dispatch({fmt::format("head_tile.{}", w.layout->name), 4, 1, {begins_at_fours(push)}},
-                                 {part.buffer, view.slot(op.x), view.slot(op.y), view.step}, push, groups,
+                                 {part.buffer, view.slot(op.x), view.slot(op.y()), view.step}, push, groups,
                                  per_token * count);
     });
 }
 
-Status record_heads(Recorder& recorder, const View& view, const HeadLinear& op) {
-    const PlacedWeight& w = view.weight(op.w);
-    const Shape& shape = view.plan.weight(op.w).tensor.shape;
+Status record_heads(Recorder& recorder, const View& view, const Product& op) {
+    const PlacedWeight& w = view.weight(op.w());
+    const Shape& shape = view.plan.weight(op.w()).tensor.shape;
     args::HeadArgs push = {};
     push.rows = uint32_t(shape.rows);
     push.cols = uint32_t(shape.cols);
-    push.rows_of = rows_kind(view.plan, op.y);
+    push.rows_of = rows_kind(view.plan, op.y());
     push.x_width = view.width(op.x);
-    push.x_stride = op.x_stride;
-    push.y_width = view.width(op.y);
-    push.y_stride = op.y_stride;
+    push.x_stride = op.strides.x;
+    push.y_width = view.width(op.y());
+    push.y_stride = op.strides.y;
     for (const WeightPart& part : w.parts) {
         push.units = w.units(part);
         push.first_flat = uint32_t(part.first);
         push.flat_rows = uint32_t(part.rows);
-        RL_TRY(view.rows_of(op.y) <= kFewRows ? record_few_heads(recorder, view, op, part, push)
-                                              : record_many_heads(recorder, view, op, part, push));
+        RL_TRY(view.rows_of(op.y()) <= kFewRows ? record_few_heads(recorder, view, op, part, push)
+                                                : record_many_heads(recorder, view, op, part, push));
     }
     return {};
 }
@@ -367,8 +367,11 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const Device& device) {
-    if (const auto* o = std::get_if<HeadLinear>(&op); o && !has_layout(plan, o->w)) return nullptr;
-    if (auto kernel = gpu::first_of<Gpu>(op, record_heads, record_store)) return kernel;
+    if (const Product* o = product_by(By::head, op)) {
+        if (!has_layout(plan, o->w())) return nullptr;
+        return simple([o = *o](Recorder& r, const View& v) { return record_heads(r, v, o); });
+    }
+    if (auto kernel = gpu::first_of<Gpu>(op, record_store)) return kernel;
     if (const auto* o = attention_to(Keys::latents, op)) {
         auto kernel = std::make_unique<LatentAttentionKernel>(*o, plan, device);
         if (kernel->fits()) return kernel;

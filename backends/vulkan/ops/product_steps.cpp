@@ -1,4 +1,4 @@
-// Linear, LinearGroup and Gated: products of one set of activations with one to four matrices.
+// Products of whole rows.
 #include "steps.h"
 
 #include <algorithm>
@@ -133,15 +133,8 @@ bool can_leave_halfs(const Device& device, const Tensor& tensor) {
 
 class ProductKernel : public AnyProduct {
 public:
-    ProductKernel(Products op, const Plan& plan, const Device& device)
-        : x_(op.x),
-          norm_(op.norm),
-          parts_(std::move(op.parts)),
-          accumulate_(op.accumulate),
-          function_(op.function),
-          device_(device),
-          alike_(plan.alike(kFewRows)),
-          tensors_(std::move(op.tensors)) {}
+    ProductKernel(const Product& op, const Plan& plan, const Device& device)
+        : op_(op), device_(device), alike_(plan.alike(kFewRows)), tensors_(tensors_of(op, plan)) {}
 
     Choices choices(RowClass rows) const override {
         const std::vector<Path> ways = usual_paths(rows_in(rows));
@@ -167,7 +160,7 @@ public:
             if (ways[i] == Path::unpacked) unpacked += tensors_[i].shape.rows;
         const uint64_t cols = tensors_.front().shape.cols,
                        few = FewProducts::scratch(device_, tensors_, false, plan.max_rows);
-        return Activations::scratch(plan, x_) +
+        return Activations::scratch(plan, op_.x) +
                (unpacked > 0 ? std::max(few, unpacked_scratch(device_, unpacked, cols, plan.max_rows)) : few);
     }
 
@@ -182,7 +175,7 @@ public:
     }
     bool takes_few() const override { return can_take_halfs(device_, tensors_); }
     bool leaves_few() const override {
-        return tensors_.size() == 1 && !function_ && can_leave_halfs(device_, tensors_[0]);
+        return tensors_.size() == 1 && !op_.function && can_leave_halfs(device_, tensors_[0]);
     }
     bool takes_halfs(const View& view) const override { return by_fragments(view); }
     bool leaves_scales() const override { return true; }
@@ -192,13 +185,13 @@ public:
 
     Status record(Recorder& recorder, const View& view) const override {
         RL_TRY(record_products(recorder, view));
-        if (!function_ || paths(path_rows(view)).front() == Path::dot_own) return {};
+        if (!op_.function || paths(path_rows(view)).front() == Path::dot_own) return {};
         recorder.barrier();
-        return record_apply(recorder, view, {parts_.front().y, *function_});
+        return record_apply(recorder, view, {op_.y(), *op_.function});
     }
 
 private:
-    uint32_t path_rows(const View& view) const { return view.apart ? 1 : view.rows_of(x_); }
+    uint32_t path_rows(const View& view) const { return view.apart ? 1 : view.rows_of(op_.x); }
     bool by_fragments(const View& view) const {
         return paths(path_rows(view)).front() == Path::few &&
                fragments_of(device_, tensors_, as_few(path_rows(view)));
@@ -207,32 +200,33 @@ private:
 
     Status record_products(Recorder& recorder, const View& view) const {
         const std::vector<Path> ways = paths(path_rows(view));
-        Activations x(x_, norm_);
+        Activations x(op_.x, op_.norm);
         const Fragments* fragments = fragments_of(device_, tensors_, as_few(path_rows(view)));
         RL_TRY(x.prepare(recorder, view, ways, fragments));
         std::vector<UnpackedProduct> unpacked;
-        FewProducts few(recorder, view, x, Activations::scratch(view.plan, x_), results(), fragments);
-        for (size_t i = 0; i < parts_.size(); ++i) {
-            MatrixProduct product{parts_[i].w, view.slot(parts_[i].y), view.rows_of(parts_[i].y)};
-            product.rows_kind = rows_kind(view.plan, parts_[i].y);
-            product.stride = view.width(parts_[i].y);
-            product.bias = parts_[i].bias;
-            product.accumulate = accumulate_;
-            product.function = function_;
+        FewProducts few(recorder, view, x, Activations::scratch(view.plan, op_.x), results(), fragments);
+        for (size_t i = 0; i < op_.count; ++i) {
+            const auto& [w, bias, y] = op_.parts[i];
+            MatrixProduct product{w, view.slot(y), view.rows_of(y)};
+            product.rows_kind = rows_kind(view.plan, y);
+            product.stride = view.width(y);
+            product.bias = bias;
+            product.accumulate = op_.accumulate;
+            product.function = op_.function;
             product.cut = cut(path_rows(view));
             if (ways[i] == Path::few) {
-                RL_TRY(few.record(product, view.weight(parts_[i].w), nullptr));
+                RL_TRY(few.record(product, view.weight(w), nullptr));
                 continue;
             }
             if (ways[i] == Path::unpacked) {
-                unpacked.push_back({&view.weight(parts_[i].w), nullptr, product});
+                unpacked.push_back({&view.weight(w), nullptr, product});
                 continue;
             }
-            product.cut = filling_cut(processors(device_), product.cut, results(), view.rows_of(x_));
+            product.cut = filling_cut(processors(device_), product.cut, results(), view.rows_of(op_.x));
             RL_TRY(record_product(recorder, view, product, x, ways[i]));
         }
         if (unpacked.empty()) return {};
-        return record_unpacked(recorder, view, unpacked, x, Activations::scratch(view.plan, x_));
+        return record_unpacked(recorder, view, unpacked, x, Activations::scratch(view.plan, op_.x));
     }
 
     uint64_t results() const {
@@ -270,11 +264,7 @@ private:
 
     static constexpr std::string_view kTiled = "linear_coop";
 
-    Slot x_;
-    Norm norm_;
-    std::vector<LinearGroup::Part> parts_;
-    bool accumulate_;
-    std::optional<Function> function_;
+    Product op_;
     const Device& device_;
     bool alike_;  // steps of 2 to kFewRows rows go the same way
     std::vector<Tensor> tensors_;
@@ -282,8 +272,8 @@ private:
 
 class GatedKernel : public AnyProduct {
 public:
-    GatedKernel(const Gated& op, const Plan& plan, const Device& device)
-        : op_(op), tensor_(plan.weight(op.gate).tensor), device_(device), alike_(plan.alike(kFewRows)) {}
+    GatedKernel(const Product& op, const Plan& plan, const Device& device)
+        : op_(op), tensor_(plan.weight(op.w()).tensor), device_(device), alike_(plan.alike(kFewRows)) {}
 
     Choices choices(RowClass rows) const override {
         const Path way = usual_path(rows_in(rows));
@@ -299,7 +289,7 @@ public:
     // The activations, then the product with `up` where it is made apart.
     uint64_t scratch(const Plan& plan) const override {
         const Path way = usual_path(plan.max_rows);
-        const uint64_t own = way == Path::tiles      ? aligned(plan.slot_bytes(op_.y))
+        const uint64_t own = way == Path::tiles      ? aligned(plan.slot_bytes(op_.y()))
                              : way == Path::unpacked ? unpacked_scratch(device_, 2 * tensor_.shape.rows,
                                                                         tensor_.shape.cols, plan.max_rows)
                                                      : 0;
@@ -326,11 +316,11 @@ public:
         if (way == Path::few) {
             FewProducts few(recorder, view, x, Activations::scratch(view.plan, op_.x), 2 * tensor_.shape.rows,
                             fragments);
-            MatrixProduct product{op_.gate, view.slot(op_.y), view.rows};
-            product.stride = view.width(op_.y);
-            product.act = op_.act;
+            MatrixProduct product{op_.w(0), view.slot(op_.y()), view.rows};
+            product.stride = view.width(op_.y());
+            product.act = *op_.act;
             product.cut = cut(view.rows);
-            return few.record(product, view.weight(op_.gate), &view.weight(op_.up));
+            return few.record(product, view.weight(op_.w(0)), &view.weight(op_.w(1)));
         }
         if (in_coop_tiles(way)) return record_gated_matrices(recorder, view, x, way);
         return way == Path::tiles ? record_many(recorder, view, x, way) : record_few(recorder, view, x, way);
@@ -354,11 +344,11 @@ private:
     }
 
     Status record_few(Recorder& recorder, const View& view, const Activations& x, Path way) const {
-        const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
+        const PlacedWeight &gate = view.weight(op_.w(0)), &up = view.weight(op_.w(1));
         const uint32_t tokens = std::min(kFewRows, power_of_two(view.rows));
-        MatrixProduct product{op_.gate, view.slot(op_.y), view.rows};
-        product.stride = view.width(op_.y);
-        product.act = op_.act;
+        MatrixProduct product{op_.w(0), view.slot(op_.y()), view.rows};
+        product.stride = view.width(op_.y());
+        product.act = *op_.act;
         product.cut = cut(view.apart ? 1 : view.rows);
         const uint32_t threads = product.cut.threads > 0 ? product.cut.threads : kThreads,
                        subgroup = product.cut.subgroup > 0 ? product.cut.subgroup : device_.subgroup();
@@ -371,7 +361,7 @@ private:
                 continue;
             }
             args::LinearArgs push = linear_args(gate, part, product, own ? x.norm() : Norm{});
-            push.act = uint32_t(op_.act);
+            push.act = uint32_t(*op_.act);
             const uint32_t rows =
                 way == Path::dot_prepared ? dot_rows(device_, *gate.layout, part.rows, tokens, 2) : 1;
             const Groups groups =
@@ -399,10 +389,10 @@ private:
     }
 
     Status record_gated_matrices(Recorder& recorder, const View& view, const Activations& x, Path way) const {
-        const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
-        MatrixProduct product{op_.gate, view.slot(op_.y), view.rows};
-        product.stride = view.width(op_.y);
-        product.act = op_.act;
+        const PlacedWeight &gate = view.weight(op_.w(0)), &up = view.weight(op_.w(1));
+        MatrixProduct product{op_.w(0), view.slot(op_.y()), view.rows};
+        product.stride = view.width(op_.y());
+        product.act = *op_.act;
         product.cut = cut(view.rows);
         if (way == Path::unpacked) {
             const UnpackedProduct unpacked = {&gate, &up, product};
@@ -414,7 +404,7 @@ private:
         const Tiles tiles = coop_tiles(device_, way, kTiled, *gate.layout, kMostTileTokens, true, filling);
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             args::LinearArgs push = linear_args(gate, gate.parts[i], product, {});
-            push.act = uint32_t(op_.act);
+            push.act = uint32_t(*op_.act);
             const Binding other = up.parts[i].buffer;
             RL_TRY(record_matrices(recorder, view, tiles, gate.parts[i].buffer, &other, push, product, x,
                                    gate.parts[i].rows));
@@ -423,21 +413,21 @@ private:
     }
 
     Status record_many(Recorder& recorder, const View& view, const Activations& x, Path way) const {
-        const Binding y = view.slot(op_.y);
+        const Binding y = view.slot(op_.y());
         const Binding raised = view.scratch_at(Activations::scratch(view.plan, op_.x), y.bytes);
-        MatrixProduct product{op_.gate, y, view.rows};
-        product.stride = view.width(op_.y);
+        MatrixProduct product{op_.w(0), y, view.rows};
+        product.stride = view.width(op_.y());
         RL_TRY(record_product(recorder, view, product, x, way));
-        product.w = op_.up;
+        product.w = op_.w(1);
         product.y = raised;
         RL_TRY(record_product(recorder, view, product, x, way));
         recorder.barrier();
-        return record_act_mul(recorder, view, op_.act, y, raised, op_.y);
+        return record_act_mul(recorder, view, *op_.act, y, raised, op_.y());
     }
 
     static constexpr std::string_view kTiled = "gated_coop";
 
-    Gated op_;
+    Product op_;
     Tensor tensor_;
     const Device& device_;
     bool alike_;  // as of ProductKernel
@@ -549,11 +539,10 @@ bool can_take_halfs(const Device& device, std::span<const Tensor> tensors) {
 }
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device) {
-    if (auto products = products_of(op, plan))
-        return std::make_unique<ProductKernel>(std::move(*products), plan, device);
-    const auto* gated = std::get_if<Gated>(&op);
-    if (!gated || !has_layout(plan, gated->gate, gated->up)) return nullptr;
-    return std::make_unique<GatedKernel>(*gated, plan, device);
+    const Product* product = rows_product(op, plan);
+    if (!product) return nullptr;
+    if (product->act) return std::make_unique<GatedKernel>(*product, plan, device);
+    return std::make_unique<ProductKernel>(*product, plan, device);
 }
 
 }  // namespace redline::vulkan

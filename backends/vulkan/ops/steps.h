@@ -170,7 +170,7 @@ struct Ways {
     bool unpack = false;           // many rows: weights are decoded to halfs in scratch
 };
 Ways usual_ways(const Device& device);
-// path_of() for Linear, LinearGroup and Gated: weights may be unpacked, and halfs are not reordered.
+// path_of() for products of whole rows: weights may be unpacked, and halfs are not reordered.
 Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows,
                   const Fragments* fragments, const Ways& ways);
 // The same without Path::few.

@@ -2,17 +2,7 @@
 
 #include "plan/plan.h"
 
-#include <cmath>
-
 namespace redline {
-
-static Cost expert_cost(const Tensor& w, uint64_t used, uint64_t rows) {
-    // Experts that at least one row picks, when each picks `used` of all evenly.
-    const double count = double(w.shape.count);
-    const double touched = count * (1.0 - std::pow(1.0 - double(used) / count, double(rows)));
-    return {uint64_t(double(w.bytes() / w.shape.count) * touched), 0,
-            2 * rows * used * w.shape.rows * w.shape.cols};
-}
 
 void Route::list(OpFacts& f) const {
     const uint64_t experts = f.shape(w).rows;
@@ -52,41 +42,6 @@ void ScaleByExpert::list(OpFacts& f) const {
     f.vector("factor", factor, f.shape(factor).elements());
 }
 
-Access ExpertLinear::access() const {
-    return scales ? Access{{x, ids, scales, y}, {y}} : Access{{x, ids}, {y}};
-}
-
-void ExpertLinear::list(OpFacts& f) const {
-    const Shape one = f.matrix("w", w);
-    f.slot("x", x, one.cols * (per_expert ? used : 1));
-    f.slot("y", y, one.rows * (scales ? 1 : used));
-    f.slot("ids", ids, used);
-    if (scales) f.slot("scales", scales, used);
-    f.note(fmt::format(" of {} experts{}", used, scales ? " +add" : ""));
-    f.vector("bias", bias, one.rows * one.count, " +bias");
-    f.that(!function || !scales, "a function cannot be combined with weights");
-    if (function) f.note(fmt::format(" +{}", function_name(*function)));
-}
-
-Cost ExpertLinear::cost(const Plan& plan, const StepShape& shape) const {
-    return expert_cost(plan.weight(w).tensor, used, shape.rows);
-}
-
-bool ExpertLinear::decompose(PlanBuilder& out) const {
-    ExpertLinear rest = *this;
-    if (function) {
-        rest.function = {};
-        out.append(rest);
-        out.append(each::apply(y, *function));
-        return true;
-    }
-    if (!bias) return false;
-    rest.bias = {};
-    out.append(rest);
-    out.append(AddExpertBias{y, bias, ids, scales, used});
-    return true;
-}
-
 Access AddExpertBias::access() const {
     return scales ? Access{{ids, scales, y}, {y}} : Access{{ids, y}, {y}};
 }
@@ -102,44 +57,20 @@ void AddExpertBias::list(OpFacts& f) const {
     f.note(fmt::format(" {} of {} experts{}", width, used, scales ? " weighted" : ""));
 }
 
-void ExpertGated::list(OpFacts& f) const {
-    const Shape one = f.matrix("gate", gate);
-    f.matrix("up", up, one.rows, one.cols, one.count);
-    f.slot("x", x, one.cols);
-    f.slot("ids", ids, used);
-    f.slot("y", y, one.rows * used);
-    f.note(fmt::format(" of {} experts", used));
-    f.vector("gate bias", gate_bias, one.rows * one.count, " +bias");
-    f.vector("up bias", up_bias, one.rows * one.count, " +bias");
-}
-
-Cost ExpertGated::cost(const Plan& plan, const StepShape& shape) const {
-    return expert_cost(plan.weight(gate).tensor, used, shape.rows) +
-           expert_cost(plan.weight(up).tensor, used, shape.rows);
-}
-
-bool ExpertGated::decompose(PlanBuilder& out) const {
-    const uint32_t width = out.plan().slot(y).width;
-    const Slot gate_out = out.slot(width), up_out = out.slot(width);
-    out.append(ExpertLinear{x, gate, ids, gate_out, used, false, {}, gate_bias});
-    out.append(ExpertLinear{x, up, ids, up_out, used, false, {}, up_bias});
-    out.append(each::act_times(y, gate_out, up_out, act));
-    return true;
-}
-
 std::vector<Op> shared_parts(const ExpertBlock& block) {
     const SharedExpert& s = block.shared;
     if (!s) return {};
     const Slot x = block.norm.y, into = block.norm.x;
     if (!s.router)
-        return {Gated{x, s.gate, s.up, s.hidden, s.act}, Linear{s.hidden, s.down, into, {}, {}, true}};
+        return {products::gated(x, s.gate, s.up, s.hidden, s.act),
+                products::linear(s.hidden, s.down, into, {}, {}, true)};
     return {Route{x, s.router, s.ids, s.scale, 1, Gating::sigmoid, false},
-            ExpertGated{x, s.gate, s.up, s.ids, s.hidden, 1, s.act},
-            ExpertLinear{s.hidden, s.down, s.ids, into, 1, true, s.scale}};
+            products::gated_by_expert(x, s.gate, s.up, s.hidden, {s.ids, 1}, s.act),
+            products::by_expert(s.hidden, s.down, into, {s.ids, 1, true, s.scale})};
 }
 
 Access ExpertBlock::access() const {
-    Access used{{norm.x}, {norm.x}, false, false, {norm.y, route.ids, route.scales, gated.y}};
+    Access used{{norm.x}, {norm.x}, false, false, {norm.y, route.ids, route.scales, gated.y()}};
     for (const Slot s : {shared.ids, shared.scale, shared.hidden})
         if (s) used.scratch.push_back(s);
     return used;
@@ -152,7 +83,9 @@ void ExpertBlock::list(OpFacts& f) const {
     linear.list(f);
     f.that(route.x == norm.y && gated.x == norm.y && !route.norm,
            "router and experts must read the normed row");
-    f.that(linear.x == gated.y && linear.y == norm.x && linear.scales == route.scales,
+    f.that(gated.by() == By::expert && gated.act && linear.by() == By::expert,
+           "the products of a block are with experts");
+    f.that(linear.x == gated.y() && linear.y() == norm.x && linear.experts.scales == route.scales,
            "the experts' results must be weighted by the router and added to x");
     for (const Op& part : shared_parts(*this)) std::visit([&](const auto& op) { op.list(f); }, part);
     f.notes = fmt::format(" best {}{} +norm +add", route.used,

@@ -1,6 +1,7 @@
 // Mixtures of experts.
 #pragma once
 
+#include "plan/ops/products.h"
 #include "plan/ops/rows.h"
 
 namespace redline {
@@ -63,26 +64,6 @@ struct ScaleByExpert {  // the weight of each chosen expert e times factor[e]
     void list(OpFacts& f) const;
 };
 
-struct ExpertLinear {  // per row and chosen expert e: w[e] * x + bias[e], or function(w[e] * x + bias[e])
-    static constexpr std::string_view kName = "expert_linear";
-    Slot x;    // (rows, w.cols), or (rows, used * w.cols) when per_expert
-    Weight w;  // (experts, w.rows, w.cols)
-    Slot ids;  // (rows, used)
-    Slot y;    // (rows, used * w.rows); (rows, w.rows) when `scales` is given
-    uint32_t used = 0;
-    bool per_expert = false;
-    Slot scales = {};                       // given: y += sum over experts of scale * (w[e] * x + bias[e])
-    Weight bias = {};                       // fused: (experts, w.rows)
-    std::optional<Function> function = {};  // fused, without scales
-
-    Access access() const;
-    Operand operand() const { return {x, {}}; }
-    void visit_indices(auto&& visit) { visit(x, w, ids, y, scales, bias); }
-    void list(OpFacts& f) const;
-    Cost cost(const Plan& plan, const StepShape& shape) const;
-    bool decompose(PlanBuilder& out) const;
-};
-
 struct AddExpertBias {  // per row and chosen expert: y += bias[e], or with scales the sum over experts of
                         // scale * bias[e]
     static constexpr std::string_view kName = "add_expert_bias";
@@ -95,26 +76,6 @@ struct AddExpertBias {  // per row and chosen expert: y += bias[e], or with scal
     Access access() const;
     void visit_indices(auto&& visit) { visit(y, bias, ids, scales); }
     void list(OpFacts& f) const;
-};
-
-// Per chosen expert: act(gate[e] * x + gate_bias[e]) * (up[e] * x + up_bias[e]).
-struct ExpertGated {
-    static constexpr std::string_view kName = "expert_gated";
-    Slot x;
-    Weight gate;
-    Weight up;
-    Slot ids;
-    Slot y;  // (rows, used * gate.rows)
-    uint32_t used = 0;
-    Act act = Act::silu;
-    Weight gate_bias = {}, up_bias = {};  // fused: (experts, gate.rows)
-
-    Access access() const { return {{x, ids}, {y}}; }
-    Operand operand() const { return {x, {}}; }
-    void visit_indices(auto&& visit) { visit(x, gate, up, ids, y, gate_bias, up_bias); }
-    void list(OpFacts& f) const;
-    Cost cost(const Plan& plan, const StepShape& shape) const;
-    bool decompose(PlanBuilder& out) const;
 };
 
 // The expert that every row uses, in addition to the chosen ones.
@@ -136,8 +97,8 @@ struct ExpertBlock {  // x += the experts that norm(x) goes to, weighted
     static constexpr std::string_view kName = "expert_block";
     RmsNorm norm;
     Route route;  // reads norm.y, like `gated`
-    ExpertGated gated;
-    ExpertLinear linear;       // reads gated.y, adds into norm.x
+    Product gated;
+    Product linear;            // reads what gated writes, adds into norm.x
     SharedExpert shared = {};  // reads norm.y, adds into norm.x
 
     Access access() const;

@@ -8,21 +8,6 @@
 
 namespace redline {
 
-// A matrix per head: part h of y = w[h] * part h of x.
-struct HeadLinear {
-    static constexpr std::string_view kName = "head_linear";
-    Slot x;
-    Weight w;  // (heads, rows, cols)
-    Slot y;
-    uint32_t x_stride = 0, y_stride = 0;  // from a head to the next; at least cols and rows
-
-    // Elements between the parts keep their values, so that y is read, too.
-    Access access() const { return {{x, y}, {y}}; }
-    void visit_indices(auto&& visit) { visit(x, w, y); }
-    void list(OpFacts& f) const;
-    Cost cost(const Plan& plan, const StepShape& shape) const;
-};
-
 struct LatentStore {  // cache[position of row] = latent, then key
     static constexpr std::string_view kName = "latent_store";
     Slot latent;  // (rows, rank)

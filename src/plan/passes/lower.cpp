@@ -60,7 +60,7 @@ static RankSum* sum_between(std::span<RankSum> sums, Slot slot, size_t from, siz
 // A sum over ranks leaves its row to the step behind it. Products with experts may read theirs before the
 // launch in front of them is over.
 static void hand_sum(Plan& plan, RankSum& sum, const Operand& taken, size_t to) {
-    if (sum.before != to || !is_any<Linear, LinearGroup, Gated>(plan.steps[to].op)) return;
+    if (sum.before != to || !product_by(By::row, plan.steps[to].op)) return;
     const SlotInfo& rows = plan.slot(taken.x);
     if (rows.of_outputs || rows.width % 32 != 0 || rows.width > kMostHandedSum) return;
     const auto at = size_t(std::ranges::find(sum.slots, taken.x) - sum.slots.begin());

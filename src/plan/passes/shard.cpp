@@ -137,7 +137,8 @@ private:
     }
 
     // ---- Ops that are whole, or whose slots are divided element by element.
-    void add(const auto& op) {
+    void add(const auto& op) { add_alike(op); }
+    void add_alike(const auto& op) {
         settle(op.access());
         bool is_cut = false, is_there = true;
         const Access used = op.access();
@@ -220,11 +221,12 @@ private:
         divide(mine.store, op.store);
         divide(mine.attention, op.attention);
     }
-    void divide(HeadLinear& mine, const HeadLinear& op) {
+    // A product with a matrix for each head.
+    void divide(Product& mine, const Product& op) {
         const Run units = axes_.axis_of(op.x).of(rank_);
-        const uint64_t heads = whole_.weight(op.w).tensor.shape.count,
+        const uint64_t heads = whole_.weight(op.w()).tensor.shape.count,
                        each = heads / axes_.axis_of(op.x).units;
-        mine.w = slice({op.w, normal({{units.first * each, units.count * each}}, heads), {}, {}});
+        mine.parts[0].w = slice({op.w(), normal({{units.first * each, units.count * each}}, heads), {}, {}});
     }
     void divide(Convolve& mine, const Convolve& op) {
         mine.w = elements_of(op.w, op.x, op.taps);
@@ -261,121 +263,74 @@ private:
     }
 
     // ---- Products.
-    void add(const Gated& op) {
-        settle(op.access());
-        if (!has(op.y)) return;
-        Gated mine = op;
-        mine.gate = rows_of(op.gate, runs(op.y));
-        mine.up = rows_of(op.up, runs(op.y));
-        mine.norm.gain = all(op.norm.gain);
-        push(mine);
-    }
-    void add(const LinearGroup& op) {
-        settle(op.access());
-        LinearGroup mine{op.x, {}, 0, {all(op.norm.gain), op.norm.eps}};
-        for (uint32_t i = 0; i < op.count; ++i) {
-            const LinearGroup::Part& part = op.parts[i];
-            if (!has(part.y)) continue;
-            mine.parts[mine.count++] = cuts(part.y)
-                                           ? LinearGroup::Part{rows_of(part.w, runs(part.y)),
-                                                               elements_of(part.bias, part.y, 1), part.y}
-                                           : LinearGroup::Part{all(part.w), all(part.bias), part.y};
-        }
-        if (mine.count > 0) push(mine);
-    }
-    void add(const Linear& op) {
+    void add(const Product& op) {
+        if (op.by() == By::head) return add_alike(op);
         if (cuts(op.x)) return add_part(op);
         settle(op.access());
-        if (!has(op.y)) return;
-        Linear mine = op;
-        mine.w = cuts(op.y) ? rows_of(op.w, runs(op.y)) : all(op.w);
-        mine.bias = cuts(op.y) ? elements_of(op.bias, op.y, 1) : all(op.bias);
-        mine.norm.gain = all(op.norm.gain);
-        push(mine);
+        if (const Product mine = divided(op); mine.count > 0) push(mine);
     }
-    // The first rank adds the bias, and a function is of the whole sum.
-    void add_part(const Linear& op) {
-        settle(op.access(), op.y);
-        const bool onto = begin_sum(op.y, op.accumulate);
-        const Weight bias = rank_ == 0 ? all(op.bias) : Weight{};
-        if (has(op.x)) {
-            push(Linear{op.x, cols_of(op.w, runs(op.x)), op.y, {}, bias, onto});
-        } else {
-            if (!onto) zero(op.y, op.accumulate);
-            if (bias) push(each::add_bias(op.y, bias));
+    // With the matrices that this rank has results of.
+    Product divided(const Product& op) {
+        Product mine = op;
+        mine.parts = {};
+        mine.count = 0;
+        for (const Product::Part& part : op.all()) {
+            const Slot y = op.target(part);
+            if (!has(y)) continue;
+            const uint64_t rows = whole_.weight(part.w).tensor.shape.rows;
+            const Runs runs = cuts(y) ? part_runs(y, rows, op.y_rows()) : Runs();
+            mine.parts[mine.count++] = {cuts(y) ? rows_of(part.w, runs) : all(part.w),
+                                        cuts(y) ? bias_of(part.bias, runs, rows) : all(part.bias), part.y};
         }
-        if (!op.function) return;
-        sum({op.y});
-        push(each::apply(op.y, *op.function));
-    }
-
-    // ---- Experts.
-    // The part of each expert's rows in vectors that have a row for each.
-    Weight experts_vector(Weight w, Slot y, uint32_t used) {
-        if (!w || !cuts(y)) return all(w);
-        const uint64_t width = whole_.slot(y).width / used;
-        const uint64_t experts = whole_.weight(w).tensor.shape.elements() / width;
-        const Runs one = expert_runs(y, width, used);
-        Runs elements;
-        for (uint64_t e = 0; e < experts; ++e)
-            for (const Run& run : one) elements.push_back({e * width + run.first, run.count});
-        return elements_of(w, std::move(elements));
-    }
-    Runs expert_runs(Slot slot, uint64_t width, uint32_t used) const {
-        return Axes::runs_of(axes_.axis_of(slot), stripes_of_part(axes_.stripes_of(slot), width, used),
-                             rank_);
-    }
-    Weight experts_rows(Weight w, Slot y, uint32_t used) {
-        return cuts(y) ? rows_of(w, expert_runs(y, whole_.weight(w).tensor.shape.rows, used)) : all(w);
-    }
-    ExpertGated divided(const ExpertGated& op) {
-        ExpertGated mine = op;
-        mine.gate = experts_rows(op.gate, op.y, op.used);
-        mine.up = experts_rows(op.up, op.y, op.used);
-        mine.gate_bias = experts_vector(op.gate_bias, op.y, op.used);
-        mine.up_bias = experts_vector(op.up_bias, op.y, op.used);
+        mine.norm.gain = all(op.norm.gain);
         return mine;
     }
-    void add(const ExpertGated& op) {
-        settle(op.access());
-        if (has(op.y)) push(divided(op));
+    // The runs of one of the rows that stand side by side in a slot's.
+    Runs part_runs(Slot slot, uint64_t width, uint32_t parts) const {
+        return Axes::runs_of(axes_.axis_of(slot), stripes_of_part(axes_.stripes_of(slot), width, parts),
+                             rank_);
     }
-    ExpertLinear part_of(const ExpertLinear& op) {
-        ExpertLinear mine = op;
-        const uint64_t cols = whole_.weight(op.w).tensor.shape.cols;
-        mine.w = cols_of(op.w, expert_runs(op.x, cols, op.per_expert ? op.used : 1));
-        mine.bias = rank_ == 0 ? all(op.bias) : Weight{};
+    // The same part of each matrix's bias.
+    Weight bias_of(Weight bias, const Runs& one, uint64_t rows) {
+        if (!bias) return bias;
+        Runs elements;
+        for (uint64_t at = 0; at < whole_.weight(bias).tensor.shape.elements(); at += rows)
+            for (const Run& run : one) elements.push_back({at + run.first, run.count});
+        return elements_of(bias, std::move(elements));
+    }
+
+    // The first rank adds the bias.
+    Product part_of(const Product& op) {
+        Product mine = op;
+        const uint64_t cols = whole_.weight(op.w()).tensor.shape.cols;
+        mine.parts[0].w = cols_of(op.w(), part_runs(op.x, cols, op.x_rows()));
+        mine.parts[0].bias = rank_ == 0 ? all(op.bias()) : Weight{};
         mine.function = {};
         return mine;
     }
-    void add(const ExpertLinear& op) {
-        if (cuts(op.x)) return add_part(op);
-        settle(op.access());
-        if (!has(op.y)) return;
-        ExpertLinear mine = op;
-        mine.w = experts_rows(op.w, op.y, op.used);
-        mine.bias = experts_vector(op.bias, op.y, op.used);
-        push(mine);
-    }
-    void add_part(const ExpertLinear& op) {
-        settle(op.access(), op.y);
-        const bool onto = begin_sum(op.y, bool(op.scales));
-        if (op.scales && !onto) zero(op.y, true);
-        const Weight bias = rank_ == 0 ? all(op.bias) : Weight{};
+    // A function is of the whole sum, and weighted experts are always added to what y has.
+    void add_part(const Product& op) {
+        const Slot y = op.y();
+        settle(op.access(), y);
+        const bool onto = begin_sum(y, op.accumulate), weighted = bool(op.experts.scales);
+        if (weighted ? !onto : !onto && !has(op.x)) zero(y, op.accumulate);
         if (has(op.x)) {
-            push(part_of(op));
-        } else {
-            if (!op.scales) zero(op.y, false);
-            if (bias) push(AddExpertBias{op.y, bias, op.ids, op.scales, op.used});
+            Product mine = part_of(op);
+            mine.accumulate = onto || weighted;
+            push(mine);
+        } else if (rank_ == 0 && op.bias()) {
+            Product mine = op;
+            mine.parts[0].bias = all(op.bias());
+            push(redline::bias_of(mine));
         }
         if (!op.function) return;
-        sum({op.y});
-        push(each::apply(op.y, *op.function));
+        sum({y});
+        push(each::apply(y, *op.function));
     }
     // The first rank has the whole block as one op; the others must not keep what they add to.
     void add(const ExpertBlock& op) {
         settle(op.norm.access());
-        if (rank_ == 0 && !op.shared && has(op.gated.y)) {
+        if (rank_ == 0 && !op.shared && has(op.gated.y())) {
             ExpertBlock mine = op;
             mine.norm.norm.gain = all(op.norm.norm.gain);
             mine.route.visit_indices([this](auto&... index) { (take_whole(index), ...); });

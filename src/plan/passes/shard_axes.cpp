@@ -160,17 +160,16 @@ private:
         set(op.step, axis, {{0, heads}});
         set(op.y, axis, {{0, heads * s.head_dim}});
     }
-    void seed(const Gated& op) { hidden(op.y, plan_.slot(op.y).width, 1); }
-    void seed(const ExpertGated& op) {
-        if (!found_.cuts(op.y)) hidden(op.y, plan_.slot(op.y).width / op.used, op.used);
+    // Hidden rows of gated FFNs, and logits.
+    void seed(const Product& op) {
+        const Slot y = op.y();
+        if (found_.cuts(y)) return;
+        if (op.act)
+            hidden(y, plan_.slot(y).width / op.y_rows(), op.y_rows());
+        else if (op.by() == By::row && y == plan_.output && plan_.slot(y).of_outputs)
+            hidden(y, plan_.slot(y).width, 1);
     }
     void seed(const ExpertBlock& op) { seed(op.gated); }
-    void seed(const Linear& op) {
-        if (op.y != plan_.output || !plan_.slot(op.y).of_outputs) return;
-        const int32_t axis = new_axis(plan_.slot(op.y).width);
-        found_.axes_[size_t(axis)].soft_grain = kKernelRows;
-        set(op.y, axis, {{0, 1}});
-    }
     void hidden(Slot y, uint64_t units, uint64_t parts) {
         const int32_t axis = new_axis(units);
         found_.axes_[size_t(axis)].soft_grain = kKernelRows;
@@ -196,7 +195,7 @@ private:
                           : std::vector<Alike>();
         if (const auto* o = std::get_if<Center>(&op)) return {{o->x}, {o->y}};
         if (const auto* o = std::get_if<Hadamard>(&op)) return {{o->x}, {o->y}};
-        if (const auto* o = std::get_if<HeadLinear>(&op)) return {{o->x, o->x_stride}, {o->y, o->y_stride}};
+        if (const auto* o = product_by(By::head, op)) return {{o->x, o->strides.x}, {o->y(), o->strides.y}};
         if (const auto* o = std::get_if<OutputGate>(&op))
             return {{o->x, plan_.slot(o->x).width}, {o->y, plan_.slot(o->y).width}};
         if (const auto* o = std::get_if<Convolve>(&op)) {
@@ -287,7 +286,6 @@ private:
     void admit_cut(const Attend& op) { admit_vector(op.attention.sinks); }
     void admit_cut(const StateScan&) {}
     void admit_cut(const DeltaNet&) {}
-    void admit_cut(const HeadLinear& op) { admit_all(op); }
     void admit_cut(const Convolve& op) {
         admit_all(op);
         for (const Weight w : {op.w, op.bias}) admit_vector(w);
@@ -316,33 +314,23 @@ private:
         if (op.parts % axis_of(op.y).units != 0 || found_.stripes_of(op.x).size() != 1)
             fail("the parts that it copies are no whole units");
     }
-    void admit_cut(const LinearGroup& op) {
-        if (cuts(op.x)) fail("its input is divided");
+    void admit_cut(const Product& op) {
+        if (op.by() == By::head) return admit_all(op);
+        if (!cuts(op.x)) return admit_results(op);
+        const uint64_t cols = plan_.weight(op.w()).tensor.shape.cols;
+        const Stripes stripes = stripes_of_part(found_.stripes_of(op.x), cols, op.x_rows());
+        if (op.count > 1 || op.norm || cuts(op.y()) || stripes.empty()) return fail("its input is divided");
+        admit_columns(op.w(), axis_of(op.x), stripes);
     }
-    void admit_cut(const Gated& op) {
-        if (cuts(op.x)) fail("its input is divided");
-    }
-    void admit_cut(const Linear& op) {
-        if (!cuts(op.x)) return admit_vector(op.bias);
-        if (cuts(op.y) || op.norm) return fail("its input is divided");
-        admit_columns(op.w, axis_of(op.x), found_.stripes_of(op.x));
-    }
-    void admit_cut(const ExpertGated& op) {
-        if (cuts(op.x)) return fail("its input is divided");
-        for (const Weight w : {op.gate_bias, op.up_bias}) admit_vector(w);
-    }
-    void admit_cut(const ExpertLinear& op) {
-        admit_vector(op.bias);
-        const Shape one = plan_.weight(op.w).tensor.shape;
-        if (!cuts(op.x)) {
-            if (op.scales || stripes_of_part(found_.stripes_of(op.y), one.rows, op.used).empty())
+    void admit_results(const Product& op) {
+        for (const Product::Part& part : op.all()) {
+            const Slot y = op.target(part);
+            if (!cuts(y)) continue;
+            admit_vector(part.bias);
+            const uint64_t rows = plan_.weight(part.w).tensor.shape.rows;
+            if (op.experts.scales || stripes_of_part(found_.stripes_of(y), rows, op.y_rows()).empty())
                 fail("its experts would be divided in different ways");
-            return;
         }
-        const Stripes stripes =
-            stripes_of_part(found_.stripes_of(op.x), one.cols, op.per_expert ? op.used : 1);
-        if (cuts(op.y) || stripes.empty()) return fail("its input is divided");
-        admit_columns(op.w, axis_of(op.x), stripes);
     }
     // All slots of an op that works element by element have to be cut.
     void admit_all(const auto& op) {
@@ -370,19 +358,13 @@ private:
     // by element follow, and another product reads them. Whatever does not fit stays whole.
     void try_hidden(size_t step) {
         step_ = step;
-        const Op& op = plan_.steps[step].op;
-        const auto try_product = [&](Slot x, Slot y) {
-            const bool wide = plan_.slot(y).width >= plan_.slot(x).width / 2;
-            if (wide && !plan_.slot(y).of_outputs && !cuts(x) && !cuts(y))
-                try_hidden(y, plan_.slot(y).width, 1);
-        };
-        if (const auto* o = std::get_if<Linear>(&op)) {
-            if (!o->accumulate) try_product(o->x, o->y);
-        } else if (const auto* g = std::get_if<LinearGroup>(&op)) {
-            for (uint32_t i = 0; i < g->count; ++i) try_product(g->x, g->parts[i].y);
-        } else if (const auto* e = std::get_if<ExpertLinear>(&op)) {
-            if (!e->scales && !cuts(e->x) && !cuts(e->y))
-                try_hidden(e->y, plan_.weight(e->w).tensor.shape.rows, e->used);
+        const auto* op = std::get_if<Product>(&plan_.steps[step].op);
+        if (!op || op->by() == By::head || op->act || op->accumulate) return;
+        for (const Product::Part& part : op->all()) {
+            const SlotInfo &x = plan_.slot(op->x), &y = plan_.slot(part.y);
+            const bool wide = op->by() == By::expert || y.width >= x.width / 2;
+            if (wide && !y.of_outputs && !cuts(op->x) && !cuts(part.y))
+                try_hidden(part.y, y.width / op->y_rows(), op->y_rows());
         }
     }
     void try_hidden(Slot slot, uint64_t units, uint64_t parts) {
@@ -394,10 +376,8 @@ private:
         for (size_t i = 0; i < set_.size() && !problem_; ++i)
             for (const size_t user : users_[size_t(set_[i].index)]) {
                 admit(user);
-                const auto is_read = [&](const auto& op) { return op.x == set_[i]; };
-                const Op& op = plan_.steps[user].op;
-                if (const auto* o = std::get_if<Linear>(&op)) read |= is_read(*o);
-                if (const auto* o = std::get_if<ExpertLinear>(&op)) read |= is_read(*o);
+                const auto* op = std::get_if<Product>(&plan_.steps[user].op);
+                read |= op && op->count == 1 && op->by() != By::head && op->x == set_[i];
             }
         if (!problem_ && read) return;
         problem_.reset();

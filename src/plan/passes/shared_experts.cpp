@@ -18,6 +18,12 @@ public:
         if (op) ++at_;
         return op;
     }
+    // The gated product, or that with one matrix.
+    const Product* next(By by, bool gated) {
+        const Product* const op = next<Product>();
+        return op && op->by() == by && op->act.has_value() == gated && (gated || op->count == 1) ? op
+                                                                                                 : nullptr;
+    }
     size_t end() const { return at_; }
 
 private:
@@ -27,38 +33,38 @@ private:
 
 // Matches a shared expert with a sigmoid router for it alone, or without one.
 SharedExpert shared_expert(Following& steps, Slot x, Slot into) {
-    if (const auto* gated = steps.next<Gated>()) {
-        const auto* down = steps.next<Linear>();
-        const bool fits = down && gated->x == x && !gated->norm && down->x == gated->y && down->y == into &&
-                          down->accumulate && !down->norm && !down->bias;
-        if (!fits) return {};
-        return {{}, gated->gate, gated->up, down->w, {}, {}, gated->y, gated->act};
-    }
     const auto* route = steps.next<Route>();
-    const auto* gated = steps.next<ExpertGated>();
-    const auto* down = steps.next<ExpertLinear>();
-    if (!route || !gated || !down) return {};
+    const By by = route ? By::expert : By::row;
+    const Product* gated = steps.next(by, true);
+    const Product* down = steps.next(by, false);
+    if (!gated || !down || gated->x != x || gated->norm || down->x != gated->y() || down->y() != into ||
+        !down->accumulate || down->norm || down->bias())
+        return {};
+    SharedExpert shared = {{}, gated->w(0), gated->w(1), down->w(), {}, {}, gated->y(), *gated->act};
+    if (!route) return shared;
     const bool by_sigmoid = route->x == x && route->used == 1 && route->gating == Gating::sigmoid &&
                             !route->normalise && route->scale == 1.0f && !route->bias && !route->table &&
                             !route->norm && route->groups.count == 1;
-    const bool fits = gated->x == x && gated->ids == route->ids && !gated->gate_bias && !gated->up_bias &&
-                      down->x == gated->y && down->ids == route->ids && down->scales == route->scales &&
-                      down->y == into && !down->bias;
+    const bool fits = gated->experts.ids == route->ids && !gated->bias(0) && !gated->bias(1) &&
+                      down->experts.ids == route->ids && down->experts.scales == route->scales;
     if (!by_sigmoid || !fits) return {};
-    return {route->w, gated->gate, gated->up, down->w, route->ids, route->scales, gated->y, gated->act};
+    shared.router = route->w;
+    shared.ids = route->ids;
+    shared.scale = route->scales;
+    return shared;
 }
 
 ExpertBlock block_of(Following& steps, const Plan& plan) {
     const auto* norm = steps.next<RmsNorm>();
     const auto* route = steps.next<Route>();
-    const auto* gated = steps.next<ExpertGated>();
-    const auto* down = steps.next<ExpertLinear>();
+    const Product* gated = steps.next(By::expert, true);
+    const Product* down = steps.next(By::expert, false);
     if (!norm || !route || !gated || !down) return {};
     const bool fits = norm->width == plan.slot(norm->x).width && !norm->gate && !norm->adds &&
                       norm->scale == 1.0f && norm->y != norm->x && route->x == norm->y && !route->norm &&
-                      gated->x == norm->y && gated->ids == route->ids && down->x == gated->y &&
-                      down->per_expert && down->ids == route->ids && down->scales == route->scales &&
-                      down->y == norm->x;
+                      gated->x == norm->y && gated->experts.ids == route->ids && down->x == gated->y() &&
+                      down->experts.per_expert && down->experts.ids == route->ids &&
+                      down->experts.scales == route->scales && down->y() == norm->x;
     if (!fits) return {};
     ExpertBlock block{*norm, *route, *gated, *down};
     block.shared = shared_expert(steps, norm->y, norm->x);
