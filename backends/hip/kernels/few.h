@@ -130,11 +130,12 @@ RL_DEVICE FewPlace few_place(const args::FewArgs& a, uint32_t tile, uint32_t n) 
     return {of.w, of.rows, ((tile - begin_of(a, part)) * T::kAcross + (kGated ? within / 2 : within)) * 16};
 }
 
-template <uint32_t kTokens, bool kGated>
+template <uint32_t kTokens, bool kGated, bool kFloats>
 struct FewSums {
     using T = FewTile<kTokens, kGated>;
-    // Activations are read ahead where registers are left.
-    static constexpr bool kAhead = kTokens <= 16 || T::kOwn > 1;
+    // Activations are read ahead where registers are left: two rows of floats a lane take twice as many.
+    static constexpr bool kCrowded = kFloats && kFactorRows == 2 && kTokens == 16;
+    static constexpr bool kAhead = !kCrowded && (kTokens <= 16 || T::kOwn > 1);
     MatrixSums sums[T::kOwn][T::kTiles];
     FewTokens<kTokens> x;
 
@@ -317,7 +318,7 @@ RL_DEVICE void linear_few(const args::FewArgs& a) {
     FewResults<kTokens, T::kThreads> results(a);
     let_next_start();
     begin(block_index().x);
-    FewSums<kTokens, kGated> sums(a);
+    FewSums<kTokens, kGated, F::kFloats> sums(a);
     wait_for_inputs();
     sums.begin(a.halves, lesser(T::column_wave(), groups - 1));
     if (results.take(a)) sums.begin(a.halves, lesser(T::column_wave(), groups - 1));
@@ -514,7 +515,7 @@ RL_DEVICE void multiply_few_copied(const args::FewArgs& a) {
         sync_block();
     }
     Ring ring(a, rings + wave_index() * kStages * kStageBytes);
-    FewSums<kTokens, kGated> sums(a);
+    FewSums<kTokens, kGated, F::kFloats> sums(a);
     wait_for_inputs();
     const uint32_t first = T::column_wave();
     sums.begin(a.halves, lesser(first, ring.eights - 1) * kGroups);
