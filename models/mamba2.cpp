@@ -105,6 +105,8 @@ static Status read_granite(const ModelFile& file, Mamba& c) {
     const float divisor = RL_TRY(factor(file, "logit_scale", 1.0f));
     if (divisor > 0.0f) c.logit_scale = 1.0f / divisor;
     c.gating = Gating::softmax_of_selected;
+    c.expert_norm = false;
+    c.expert_scale = c.residual_scale;
     return {};
 }
 
@@ -240,10 +242,8 @@ static Slot attention(const Mamba& c, const LayerWeights& l, size_t layer, Slot 
 }
 
 static PlanBuilder::Routing route(const Mamba& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
-    const bool granite = c.kind.granite;
-    return p.route(x, l["ffn_gate_inp"], c.experts_used, c.gating, c.expert_norm && !granite,
-                   granite ? c.residual_scale : c.expert_scale, l["exp_probs_b.bias"], BiasOf::choice,
-                   c.expert_groups, {}, norm);
+    return p.route(x, l["ffn_gate_inp"], c.experts_used, c.gating, c.expert_norm, c.expert_scale,
+                   l["exp_probs_b.bias"], BiasOf::choice, c.expert_groups, {}, norm);
 }
 
 static void add_product(const Mamba& c, Slot x, Slot in, Weight w, Weight bias, PlanBuilder& p) {
@@ -256,6 +256,7 @@ static void add_product(const Mamba& c, Slot x, Slot in, Weight w, Weight bias, 
 static void gated_ffn(const Mamba& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
     const Norm norm = c.norm(l["ffn_norm"]);
     if (c.experts == 0) return add_product(c, x, gated(l, x, norm, p), l["ffn_down"], {}, p);
+    if (c.residual_scale == 1.0f) return add_experts(c, l, x, norm, p);
     const Slot h = p.rms_norm(x, norm);
     p.experts_add(x, h, route(c, l, h, {}, p), gated_experts(l));
     if (c.shared_ffn_dim > 0) add_product(c, x, shared_hidden(l, h, p), l["ffn_down_shexp"], {}, p);

@@ -38,9 +38,10 @@ Result<Config> read_qwen35(const ModelFile& file, DeltaLayers& delta) {
         for (uint32_t i = 0; i < c.layers; ++i) c.recurrent.push_back((i + 1) % every != 0);
     }
     c.recurrent.resize(c.layers);
-    if (c.experts > 0)
-        c.shared_ffn_dim =
-            RL_TRY(count(file, "expert_shared_feed_forward_length", c.expert_ffn_dim, 1, 1u << 24));
+    if (c.experts == 0) return c;
+    c.shared_ffn_dim =
+        RL_TRY(count(file, "expert_shared_feed_forward_length", c.expert_ffn_dim, 1, 1u << 24));
+    c.expert_norm = true;
     return c;
 }
 
@@ -183,11 +184,7 @@ static Slot delta(const Qwen35& c, const LayerWeights& l, Slot x, PlanBuilder& p
 
 static void add_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
     const Norm norm = c.norm(l["post_attention_norm"]);
-    if (c.experts == 0) return add_gated_ffn(l, x, norm, p);
-    const Slot h = p.rms_norm(x, norm);
-    const auto routing = p.route(h, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
-    p.experts_add(x, h, routing, gated_experts(l));
-    add_gated_shared_expert(l, x, h, p);
+    c.experts > 0 ? add_experts(c, l, x, norm, p) : add_gated_ffn(l, x, norm, p);
 }
 
 static void build(const Qwen35& c, const WeightSet& w, PlanBuilder& p) {

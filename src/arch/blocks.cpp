@@ -94,26 +94,13 @@ void add_shared_expert(const LayerWeights& l, Slot x, Slot h, PlanBuilder& p) {
     p.linear_add(x, shared_hidden(l, h, p), l["ffn_down_shexp"]);
 }
 
-void add_gated_shared_expert(const LayerWeights& l, Slot x, Slot h, PlanBuilder& p) {
-    const auto shared = p.route(h, l["ffn_gate_inp_shexp"], 1, Gating::sigmoid, false);
-    p.experts_add(x, h, shared, {l["ffn_gate_shexp"], l["ffn_up_shexp"], l["ffn_down_shexp"]});
-}
-
 void add_experts(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
-    if (c.shared_ffn_dim == 0 && c.expert_groups.count <= 1) {
-        p.expert_block(x, norm,
-                       {l["ffn_gate_inp"], c.experts_used, c.gating, c.expert_norm, c.expert_scale,
-                        l.find("exp_probs_b.bias")},
-                       gated_experts(l));
-        return;
-    }
-    const Slot h = p.rms_norm(x, norm);
-    p.experts_add(x, h, route(c, l, h, p), gated_experts(l));
-    if (c.shared_ffn_dim == 0) return;
-    if (l.find("ffn_gate_inp_shexp"))
-        add_gated_shared_expert(l, x, h, p);
-    else
-        add_shared_expert(l, x, h, p);
+    p.expert_block(x, norm,
+                   {l["ffn_gate_inp"], c.experts_used, c.gating, c.expert_norm, c.expert_scale,
+                    l.find("exp_probs_b.bias"), BiasOf::choice, c.expert_groups},
+                   gated_experts(l),
+                   {l.find("ffn_gate_inp_shexp"), l.find("ffn_gate_shexp"), l.find("ffn_up_shexp"),
+                    l.find("ffn_down_shexp")});
 }
 
 Slot zeros_like(Slot h, uint32_t width, PlanBuilder& p) {

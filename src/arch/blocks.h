@@ -51,9 +51,8 @@ PlanBuilder::Routing route(const Config& c, const LayerWeights& l, Slot h, PlanB
 Slot shared_hidden(const LayerWeights& l, Slot h, PlanBuilder& p);
 // x += the shared expert of h.
 void add_shared_expert(const LayerWeights& l, Slot x, Slot h, PlanBuilder& p);
-// The same, weighted by the sigmoid of a router that has this expert alone.
-void add_gated_shared_expert(const LayerWeights& l, Slot x, Slot h, PlanBuilder& p);
-// x += the experts of norm(x), and the shared one where the configuration has it.
+// x += the experts of norm(x), and the shared one where it is listed, weighted by the sigmoid of its router
+// where it has one.
 void add_experts(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p);
 // A slot like the first `width` elements of h, but zero: experts are added to it.
 Slot zeros_like(Slot h, uint32_t width, PlanBuilder& p);

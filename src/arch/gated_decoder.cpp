@@ -123,10 +123,15 @@ static void limited_silu(Slot gate, Slot up, float limit, PlanBuilder& p) {
     p.append(each::silu_times(gate, gate, up));
 }
 
+// 0: there is none.
+static float limit_of(const std::vector<float>& limits, size_t layer) {
+    return limits.empty() ? 0.0f : limits[layer];
+}
+
 static void experts(const GatedDecoder& c, const LayerWeights& l, size_t layer, Slot into, Slot h,
                     PlanBuilder& p) {
     const auto routing = route(c, l, h, p);
-    if (const float limit = c.expert_limits.empty() ? 0.0f : c.expert_limits[layer]; limit > 0.0f) {
+    if (const float limit = limit_of(c.expert_limits, layer); limit > 0.0f) {
         const Slot gate = p.experts(h, l["ffn_gate_exps"], routing),
                    up = p.experts(h, l["ffn_up_exps"], routing);
         limited_silu(gate, up, limit, p);
@@ -136,7 +141,7 @@ static void experts(const GatedDecoder& c, const LayerWeights& l, size_t layer, 
     }
     if (c.shared_ffn_dim == 0) return;
     Slot hidden;
-    if (const float limit = c.shared_limits.empty() ? 0.0f : c.shared_limits[layer]; limit > 0.0f) {
+    if (const float limit = limit_of(c.shared_limits, layer); limit > 0.0f) {
         hidden = p.linear(h, l["ffn_gate_shexp"]);
         limited_silu(hidden, p.linear(h, l["ffn_up_shexp"]), limit, p);
     } else {
@@ -156,6 +161,8 @@ static void ffn(const GatedDecoder& c, const LayerWeights& l, size_t layer, Slot
             p.linear_add(x, hidden, l["ffn_down"]);
         return;
     }
+    const bool limited = limit_of(c.expert_limits, layer) > 0.0f || limit_of(c.shared_limits, layer) > 0.0f;
+    if (!c.kind.norms_behind && !limited) return add_experts(c, l, x, norm, p);
     const Slot h = p.rms_norm(x, norm);
     if (!c.kind.norms_behind) return experts(c, l, layer, x, h, p);
     const Slot sum = zeros_like(h, c.dim, p);

@@ -260,7 +260,8 @@ Result<Json> plan_json(LoadedModel& loaded, const HostOptions& options, uint64_t
         const auto found = std::ranges::find(decided.value().split->backends, placement.backend);
         places.push_back(size_t(found - decided.value().split->backends.begin()));
     }
-    const std::vector<PlanPart> parts = RL_TRY(cut(plan, cuts, places));
+    const Plan whole = divided(plan, &cuts);
+    const std::vector<PlanPart> parts = RL_TRY(cut(whole, cuts, places));
     for (size_t i = 0; i < parts.size(); ++i) {
         Backend& backend = *placements[i].backend;
         RL_TRY(add_part(parts[i].plan, backend, loaded.label(&backend), options.fuse, context, all));

@@ -102,7 +102,7 @@ static std::string pace_key(const Backend& backend, const Format& format,
 static Result<Plan> lowered_plan(Backend& backend, const Model& model, CacheTypes cache) {
     constexpr uint64_t kContext = 4096;
     const CacheSizing sizing{kContext, 1, cache};
-    const Placement whole{&backend, 0, RL_TRY(model.plan(1, 1, sizing)).steps.size()};
+    const Placement whole{&backend, 0, divided(RL_TRY(model.plan(1, 1, sizing))).steps.size()};
     return std::move(RL_TRY(Places::lowered_plans(model, sizing, {&whole, 1}, true))[0]);
 }
 
@@ -315,7 +315,8 @@ static double speed_of(const LoadedModel& loaded, uint64_t context, const Speed&
     std::vector<Placement> placements = loaded.split.placements;
     const Result<Plan> plan = loaded.model->plan(1, 1, {context, 1, loaded.cache});
     if (!plan) return 0.0;
-    if (placements.empty()) placements = {{loaded.device.backend.get(), 0, plan.value().steps.size()}};
+    if (placements.empty())
+        placements = {{loaded.device.backend.get(), 0, divided(plan.value()).steps.size()}};
     SessionOptions session;
     session.context = context;
     session.cache = loaded.cache;

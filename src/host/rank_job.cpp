@@ -199,15 +199,16 @@ double RankJob::hop_seconds(const OpenDevice& from, const OpenDevice& to, uint64
 }
 
 std::optional<LayerRange> layers_of(const LoadedModel& loaded, const OpenDevice& device) {
-    const Result<Plan> plan = loaded.model->plan(1, 1, {1, 1, loaded.cache});
+    const Result<Plan> recorded = loaded.model->plan(1, 1, {1, 1, loaded.cache});
     std::optional<LayerRange> range;
-    if (!plan) return range;
+    if (!recorded) return range;
+    const Plan plan = divided(recorded.value());
     const uint32_t layers = std::max(1u, loaded.model->config().layers);
     for (const Placement& placement : loaded.split.placements) {
         if (placement.backend != device.backend.get()) continue;
         for (size_t i = placement.first; i < placement.last; ++i) {
             // The output has the number behind the last layer.
-            const uint32_t layer = std::min(plan.value().steps[i].layer, layers - 1);
+            const uint32_t layer = std::min(plan.steps[i].layer, layers - 1);
             if (!range) range = {layer, layer};
             range = {std::min(range->first, layer), std::max(range->last, layer)};
         }

@@ -337,7 +337,7 @@ public:
         EngineOptions placed = options_;
         placed.placements = {{where_.devices.front(), 0, 0}};
         placed.batch = 1;
-        const Plan plan = RL_TRY(placed_plan(model_, placed));
+        const Plan plan = divided(RL_TRY(placed_plan(model_, placed)));
         StepPlaces places(plan, model_.config().layers);
         const Together together = places.put_layers(wish_.layers);
         RL_TRY(places.put_experts(wish_.experts));
@@ -507,7 +507,7 @@ static uint64_t step_bytes(const Plan& plan, const Placement& placement, uint64_
 Result<uint64_t> step_bytes(const Model& model, const EngineOptions& options,
                             std::span<const Placement> placements, const Backend& backend,
                             uint64_t position) {
-    const Plan plan = RL_TRY(model.plan(1, 1, {options.context, 1, options.cache}));
+    const Plan plan = divided(RL_TRY(model.plan(1, 1, {options.context, 1, options.cache})));
     uint64_t sum = 0;
     for (const Placement& placement : placements)
         if (placement.backend == &backend) sum += step_bytes(plan, placement, position);
@@ -517,7 +517,7 @@ Result<uint64_t> step_bytes(const Model& model, const EngineOptions& options,
 Result<double> most_tokens_per_second(const Model& model, const EngineOptions& options,
                                       std::span<const Placement> placements, const Bandwidth& bandwidth,
                                       uint64_t position) {
-    const Plan plan = RL_TRY(model.plan(1, 1, {options.context, 1, options.cache}));
+    const Plan plan = divided(RL_TRY(model.plan(1, 1, {options.context, 1, options.cache})));
     double seconds = 0.0;
     for (const Placement& placement : with_steps(placements)) {
         const double bytes_per_second = bandwidth(*placement.backend);
@@ -544,7 +544,7 @@ Result<double> expected_tokens_per_second(const Model& model, const EngineOption
                                           const CrossingOf& crossing, uint64_t position) {
     const std::span<const Placement> placements = with_steps(all);
     const CacheSizing sizing{options.context, 1, options.cache};
-    const Plan plan = RL_TRY(model.plan(1, 1, sizing));
+    const Plan plan = divided(RL_TRY(model.plan(1, 1, sizing)));
     const std::vector<Plan> lowered = RL_TRY(Places::lowered_plans(model, sizing, placements, options.fuse));
     double seconds = 0.0;
     for (size_t i = 0; i < placements.size(); ++i) {

@@ -2,7 +2,6 @@
 
 #include "measure/kernel_trials.h"
 #include "plan/kernel_key.h"
-#include "plan/passes/shared_experts.h"
 #include "plan/stored_weights.h"
 
 #include <algorithm>
@@ -452,21 +451,18 @@ static Result<std::vector<Plan>> roomy_plans(const Model& model, Backend& backen
     return plans;
 }
 
-// Ops as they are run, and as one where they could be.
-struct LoweredPlans {
-    std::vector<BoundPlan> lowered;
-    std::vector<Plan> fused;
-    void add_to(Tasks& tasks) const {
-        for (const BoundPlan& bound : lowered) tasks.add(bound.plan);
-        for (const Plan& plan : fused) tasks.add(plan);
-    }
-};
-static Result<LoweredPlans> lower_all(std::span<const Plan> plans, Backend& backend, bool fuse) {
-    LoweredPlans all;
-    for (const Plan& plan : plans) all.lowered.push_back(RL_TRY(lower(plan, backend, fuse)));
-    for (const Plan& plan : plans)
-        if (fuse) all.fused.push_back(with_shared_experts(plan));
+static Result<std::vector<BoundPlan>> lower_all(std::span<const Plan> plans, Backend& backend, bool fuse) {
+    std::vector<BoundPlan> all;
+    for (const Plan& plan : plans) all.push_back(RL_TRY(lower(plan, backend, fuse)));
     return all;
+}
+
+// Ops as they are run, and as one where they could be.
+static void add_all(Tasks& tasks, std::span<const BoundPlan> lowered, std::span<const Plan> plans,
+                    bool fuse) {
+    for (const BoundPlan& bound : lowered) tasks.add(bound.plan);
+    for (const Plan& plan : plans)
+        if (fuse) tasks.add(plan);
 }
 
 static std::string family_of(const Op& op) {
@@ -479,9 +475,9 @@ static std::string family_of(const Op& op) {
 Result<std::vector<KernelChoices>> kernel_choices(const Model& model, Backend& backend,
                                                   const EngineOptions& options, bool prompts) {
     const std::vector<Plan> plans = RL_TRY(roomy_plans(model, backend, options));
-    const LoweredPlans all = RL_TRY(lower_all(plans, backend, options.fuse));
+    const std::vector<BoundPlan> lowered = RL_TRY(lower_all(plans, backend, options.fuse));
     Tasks tasks(backend, prompts);
-    all.add_to(tasks);
+    add_all(tasks, lowered, plans, options.fuse);
     const Variants used = backend.variants();
     std::set<Variants::key_type> known;
     std::vector<KernelChoices> out;
@@ -504,9 +500,9 @@ Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& o
     std::set<Variants::key_type> known = how.known;
     // When an op is faster decomposed, its parts are tuned as well.
     for (bool again = true; again;) {
-        const LoweredPlans all = RL_TRY(lower_all(plans, backend, options.fuse));
+        const std::vector<BoundPlan> lowered = RL_TRY(lower_all(plans, backend, options.fuse));
         Tasks tasks(backend, how.prompts);
-        all.add_to(tasks);
+        add_all(tasks, lowered, plans, options.fuse);
         const std::vector<Task> list = std::move(tasks).sorted(known);
         RL_TRY(tune_all(list, tuner, backend, how, found, tuning));
         again = !list.empty() && tuning.complete;

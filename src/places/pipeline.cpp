@@ -146,9 +146,9 @@ Result<Places> Places::empty(const Model& model, const CacheSizing& sizing,
                              std::span<const Placement> placements, const HeadsBeside& heads) {
     Places made(model, sizing);
     made.heads_ = heads;
-    const Plan plan = RL_TRY(model.plan(1, 1, sizing));
+    const Plan plan = divided(RL_TRY(model.plan(1, 1, sizing)));
     made.cuts_ = RL_TRY(cuts_of(with_steps(placements), plan.steps.size()));
-    made.steps_ = RL_TRY(model.plan(1, 1, sizing, heads.model)).steps.size();
+    made.steps_ = divided(RL_TRY(model.plan(1, 1, sizing, heads.model))).steps.size();
     const std::vector<Backend*> backends = backends_of(placements);
     for (Backend* backend : backends) made.places_.push_back({backend, nullptr});
     for (const Placement& placement : with_steps(placements)) {
@@ -173,8 +173,9 @@ Result<PlanPart> Places::head_part(size_t which, uint32_t rows, const PlanPart& 
 }
 
 Result<std::vector<PlanPart>> Places::parts(uint32_t rows, uint32_t outputs) const {
-    const Plan whole = RL_TRY(file_plan(rows, outputs));
-    std::vector<PlanPart> parts = RL_TRY(cut(whole, cuts_, place_of_));
+    std::vector<size_t> cuts = cuts_;
+    const Plan whole = divided(RL_TRY(file_plan(rows, outputs)), &cuts);
+    std::vector<PlanPart> parts = RL_TRY(cut(whole, cuts, place_of_));
     const bool same = heads_.model == model_;
     for (size_t which = 0; which < heads_.count; ++which) {
         const PlanPart head = RL_TRY(head_part(which, 1, parts.back()));

@@ -13,7 +13,7 @@ namespace redline {
 
 struct Placement {
     Backend* backend = nullptr;
-    // Steps [first, last) of a plan that was not lowered. The last placement may have none: it then names a
+    // Steps [first, last) of a plan as divided() has it. The last placement may have none: it then names a
     // device without a part of the model, through which weights are streamed.
     size_t first = 0, last = 0;
     bool empty() const { return first == last; }

@@ -148,11 +148,12 @@ uint64_t StreamedPlan::streamed_flops(uint64_t rows) const {
     return sum;
 }
 
-std::optional<StreamedPlan> plan_stream(const Plan& plan, std::span<const Placement> placements) {
+std::optional<StreamedPlan> plan_stream(const Plan& recorded, std::span<const Placement> placements) {
     using Place = StreamedPlan::Place;
     const auto device =
         std::ranges::find_if(placements, [](const Placement& p) { return p.backend->refills(); });
-    if (device == placements.end() || plan.sizing.pages > 0) return {};
+    if (device == placements.end() || recorded.sizing.pages > 0) return {};
+    const Plan plan = divided(recorded);
     std::vector<size_t> also;
     for (const Placement& placement : placements) also.insert(also.end(), {placement.first, placement.last});
     const std::vector<Block> all = blocks(plan, also);
@@ -175,7 +176,8 @@ std::optional<StreamedPlan> plan_stream(const Plan& plan, std::span<const Placem
         places.push_back(part.place == Place::device ? 0 : part.place == Place::cpu ? 1 : next++);
     }
     if (next == 2) return {};
-    Result<std::vector<PlanPart>> parts = cut(plan, cuts, places);
+    const Plan whole = divided(recorded, &cuts);
+    Result<std::vector<PlanPart>> parts = cut(whole, cuts, places);
     if (!parts) return {};
     for (size_t i = 0; i < streamed.parts.size(); ++i) streamed.parts[i].plan = std::move(parts.value()[i]);
     place_staged(streamed);

@@ -23,8 +23,9 @@ using Op = std::variant<Embed, Input, RmsNorm, Product, Each, Rope, KvStore, Att
                         NormedSum, Hadamard>;
 
 std::string_view op_name(const Op& op);
-// The ops of a block's shared expert, as they would stand without the block.
-std::vector<Op> shared_parts(const ExpertBlock& block);
+// The ops that a block of experts is made of: its norm, its router, two products, and the same of a shared
+// expert.
+std::vector<Op> block_parts(const ExpertBlock& block);
 Access access(const Op& op);
 std::optional<Operand> operand(const Op& op);
 // The op as a product by such; null: it is another op, or a product by others.

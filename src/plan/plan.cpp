@@ -336,15 +336,18 @@ void PlanBuilder::add_experts(Slot into, Slot x, Weight w, const Routing& routin
     append(products::by_expert(x, w, into, {routing.ids, routing.used, true, routing.scales}, bias));
 }
 
-void PlanBuilder::expert_block(Slot x, Norm norm, const Router& r, const Experts& e) {
+void PlanBuilder::expert_block(Slot x, Norm norm, const Router& r, const Experts& e, SharedExpert shared) {
     const uint32_t width = plan_.slot(x).width;
     const Slot normed = slot(width), ids = slot(r.used), scales = slot(r.used),
                hidden = slot(rows_of(plan_, e.gate) * r.used);
+    if (shared.router) shared.ids = slot(1), shared.scale = slot(1);
+    if (shared) shared.hidden = slot(rows_of(plan_, shared.gate));
     append(ExpertBlock{
         {x, norm, width, normed},
-        {normed, r.w, ids, scales, r.used, r.gating, r.normalise, r.scale, r.bias, r.bias_of},
+        {normed, r.w, ids, scales, r.used, r.gating, r.normalise, r.scale, r.bias, r.bias_of, r.groups},
         products::gated_by_expert(normed, e.gate, e.up, hidden, {ids, r.used}, e.act, e.gate_bias, e.up_bias),
-        products::by_expert(hidden, e.down, x, {ids, r.used, true, scales}, e.down_bias)});
+        products::by_expert(hidden, e.down, x, {ids, r.used, true, scales}, e.down_bias),
+        shared});
 }
 
 void PlanBuilder::logits(Slot x, Weight w, Norm norm, float scale, float softcap) {

@@ -177,6 +177,7 @@ public:
         float scale = 1.0f;
         Weight bias = {};
         BiasOf bias_of = BiasOf::choice;
+        ExpertGroups groups = {};
     };
     struct Experts {
         Weight gate, up, down;
@@ -187,8 +188,9 @@ public:
     // The results of each row's experts, side by side; and such rows, added up by the experts' weights.
     Slot experts(Slot x, Weight w, const Routing& routing, std::optional<Function> function = {});
     void add_experts(Slot into, Slot x, Weight w, const Routing& routing, Weight bias = {});
-    // x += the experts that the router chooses for norm(x).
-    void expert_block(Slot x, Norm norm, const Router& router, const Experts& experts);
+    // x += the experts that the router chooses for norm(x), and the shared one, whose slots are made here.
+    void expert_block(Slot x, Norm norm, const Router& router, const Experts& experts,
+                      SharedExpert shared = {});
     // The head: norm and product of the rows whose output is wanted, then scale and softcap as rows of
     // each.def.
     void logits(Slot x, Weight w, Norm norm, float scale = 1.0f, float softcap = 0.0f);

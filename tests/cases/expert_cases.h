@@ -270,17 +270,24 @@ inline OpCase shared_expert_case(const Format& format, ExpertShape s, SharedShap
         return [=](PlanBuilder& p) {
             const Slot x = p.embed(x0);
             if (shared.handed) p.append(products::linear(p.embed(h0), out, x, {}, {}, true));
+            const Gating gating = shared.biased ? Gating::sigmoid : Gating::softmax;
+            const PlanBuilder::Experts experts{gate, up, down, Act::silu, gate_bias, up_bias, down_bias};
             for (uint32_t i = 0; i < shared.layers; ++i) {
+                if (!shared.read) {
+                    p.expert_block(
+                        x, {gain, 1e-5f}, {router, uint32_t(s.used), gating, true, 1.0f, route_bias}, experts,
+                        {shared.weighted ? shared_router : Weight{}, shared_gate, shared_up, shared_down});
+                    continue;
+                }
                 const Slot h = p.rms_norm(x, {gain, 1e-5f});
-                const Gating gating = shared.biased ? Gating::sigmoid : Gating::softmax;
-                const auto to = p.route(h, router, uint32_t(s.used), gating, true, 1.0f, route_bias);
-                p.experts_add(x, h, to, {gate, up, down, Act::silu, gate_bias, up_bias, down_bias});
+                p.experts_add(x, h, p.route(h, router, uint32_t(s.used), gating, true, 1.0f, route_bias),
+                              experts);
                 if (shared.weighted)
                     p.experts_add(x, h, p.route(h, shared_router, 1, Gating::sigmoid, false),
                                   {shared_gate, shared_up, shared_down});
                 else
                     p.linear_add(x, p.gated(h, shared_gate, shared_up, Act::silu), shared_down);
-                if (shared.read) p.append(each::add(x, h, 1.0f));
+                p.append(each::add(x, h, 1.0f));
             }
             return p.linear(x, next, {next_gain, 1e-5f});
         };

@@ -436,7 +436,7 @@ namespace {
 // The model's steps up to the middle on one backend, the others on the other.
 std::vector<Placement> halves(const Model& model, const EngineOptions& options, Backend& first,
                               Backend& last) {
-    const Plan plan = must(placed_plan(model, options));
+    const Plan plan = divided(must(placed_plan(model, options)));
     const std::vector<Block> all = blocks(plan);
     const size_t middle = all[all.size() / 2].first;
     return {{&first, 0, middle}, {&last, middle, plan.steps.size()}};

@@ -53,7 +53,7 @@ std::vector<std::pair<Backend*, Backend*>> pairs() {
 }
 
 Places halves(const Model& model, Backend& first, Backend& second, size_t at) {
-    const Plan plan = must(model.plan(1, 1, kSizing));
+    const Plan plan = divided(must(model.plan(1, 1, kSizing)));
     return must(Places::load(model, kSizing, {{{&first, 0, at}, {&second, at, plan.steps.size()}}}));
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("pipeline: a model cut between any two layers gives its logits, on any
         for (const auto& [first, second] : pairs()) {
             const bool one = first == second;
             const std::vector<float> whole = one ? whole_logits(name, *first, tokens) : std::vector<float>();
-            for (const size_t at : layer_ends(must(model.plan(1, 1, kSizing)))) {
+            for (const size_t at : layer_ends(divided(must(model.plan(1, 1, kSizing))))) {
                 INFO(name, " cut before step ", at, ", on ", first->device().detail, " and ",
                      second->device().detail);
                 Places places = halves(model, *first, *second, at);
@@ -129,7 +129,7 @@ TEST_CASE("pipeline: a model cut before any step gives its logits, whatever cros
     for (const std::string name : {"gemma3n", "gemma4", "gemma4-moe", "glm4moe", "qwen35moe"}) {
         const Matrix want = read_npy(golden("models/" + name + ".npy"));
         const Model model = tiny(name);
-        const Plan plan = must(model.plan(1, 1, kSizing));
+        const Plan plan = divided(must(model.plan(1, 1, kSizing)));
         Backend &first = *backends().back(), &second = one_thread();
         for (size_t at = 1; at < plan.steps.size(); ++at) {
             INFO(name, " cut before step ", at, " on ", first.device().detail);
@@ -152,7 +152,7 @@ TEST_CASE("pipeline: slots go around parts that do not use them, and the last to
     for (const std::string name : {"gemma4", "glm4moe"}) {
         const Matrix want = read_npy(golden("models/" + name + ".npy"));
         const Model model = tiny(name);
-        const Plan plan = must(model.plan(1, 1, kSizing));
+        const Plan plan = divided(must(model.plan(1, 1, kSizing)));
         Backend &one = one_thread(), &other = *backends().back();
         for (const size_t length : {1, 2, 3}) {
             std::vector<Placement> placements;
@@ -308,7 +308,7 @@ TEST_CASE("split: routers and shared experts stay on the device where experts ar
             if (placement.first > 0) cuts.push_back(placement.first);
             places.push_back(placement.backend == &cpu);
         }
-        const Plan plan = must(model.plan(1, 1, kSizing));
+        const Plan plan = divided(must(model.plan(1, 1, kSizing)), &cuts);
         const std::vector<PlanPart> parts = must(cut(plan, cuts, places));
         for (size_t i = 0; i < parts.size(); ++i)
             for (const WeightInfo& weight : parts[i].plan.weights) {

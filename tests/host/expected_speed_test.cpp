@@ -231,8 +231,8 @@ TEST_CASE("expected speed: a pace is measured once for a format and layers of ex
                 *seconds /= factor;
             for (auto& [key, seconds] : pace.op_seconds) seconds /= factor;
             const EngineOptions options{.context = 64};
-            const Placement whole{backend.get(), 0,
-                                  must(model->plan(1, 1, {64, 1, CacheType::f16})).steps.size()};
+            const Plan plan = divided(must(model->plan(1, 1, {64, 1, CacheType::f16})));
+            const Placement whole{backend.get(), 0, plan.steps.size()};
             const PaceOf pace_of = [&](const Backend&) { return pace; };
             const CrossingOf none = [](const Backend&, const Backend&) { return 0.0; };
             return must(expected_tokens_per_second(*model, options, {&whole, 1}, pace_of, none, 10));
@@ -258,7 +258,7 @@ TEST_CASE(
         if (!model) continue;  // a draft alone, or a part of a split file
         CAPTURE(file.path().string());
         const CacheSizing sizing{64, 1, CacheType::f16};
-        const Placement whole{backend.get(), 0, must(model.value().plan(1, 1, sizing)).steps.size()};
+        const Placement whole{backend.get(), 0, divided(must(model.value().plan(1, 1, sizing))).steps.size()};
         const Plan plan = must(Places::lowered_plans(model.value(), sizing, {&whole, 1}, true)).at(0);
         const DecodePace pace{1e9, 0.0, 0.0, 0.0, {}, 0.0};
         if (models % 16 == 0) CHECK(must(first_seconds(*backend, plan, pace)) > 0.0);  // half a second each

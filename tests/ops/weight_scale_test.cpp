@@ -95,7 +95,7 @@ TEST_CASE("weight scales: they are applied once in a model whose layers are on t
             const Model whole = must(Model::load(path, *first, {64, {}}));
             const std::vector<float> want = all_logits(whole, tokens, options);
             const Model parts = must(Model::inspect(path, 64));
-            const Plan plan = must(parts.plan(1, 1, {64, 16, CacheType::f32}));
+            const Plan plan = divided(must(parts.plan(1, 1, {64, 16, CacheType::f32})));
             size_t behind_first = 1;
             while (plan.steps[behind_first].layer == 0) ++behind_first;
             options.placements = {{first.get(), 0, behind_first},

@@ -101,6 +101,35 @@ TEST_CASE("cut: little crosses between blocks, and every cut between them can be
     }
 }
 
+TEST_CASE(
+    "cut: blocks with a shared expert are divided where a cut is within them, and stay whole elsewhere") {
+    const auto blocks_of = [](const Plan& plan) {
+        return std::ranges::count_if(plan.steps, [](const Step& step) {
+            const auto* block = std::get_if<ExpertBlock>(&step.op);
+            return block && block->shared;
+        });
+    };
+    for (const std::string name : {"glm4moe", "qwen35moe"}) {
+        CAPTURE(name);
+        const Plan plan = must(tiny(name).plan(kBatch, 1, kSizing)), all = divided(plan);
+        REQUIRE(blocks_of(plan) > 1);
+        CHECK(blocks_of(all) == 0);
+        size_t within = 0;
+        for (size_t at = 1; at < all.steps.size(); ++at) {
+            CAPTURE(at);
+            std::vector<size_t> cuts = {at};
+            const Plan whole = divided(plan, &cuts);
+            within += blocks_of(whole) < blocks_of(plan);
+            CHECK(blocks_of(whole) >= blocks_of(plan) - 1);
+            CHECK(whole.steps[cuts[0]].layer == all.steps[at].layer);
+            Plan front = whole;
+            front.steps.resize(cuts[0]);
+            CHECK(divided(front).steps.size() == at);
+        }
+        CHECK(within == all.steps.size() - plan.steps.size());
+    }
+}
+
 TEST_CASE("cut: a cache that layers share cannot be on both sides") {
     const auto matrix = [](uint64_t cols) {
         return WeightInfo{{"m", find_format("F32"), {1, 10, cols}}, WeightRole::matrix};

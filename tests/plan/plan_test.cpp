@@ -1,7 +1,6 @@
 // Plans: checks, liveness, hazards, decomposition, cost.
 #include "devices/device_choice.h"
 #include "plan/backend.h"
-#include "plan/passes/shared_experts.h"
 #include "support/weight_infos.h"
 
 #include <doctest/doctest.h>
@@ -95,40 +94,45 @@ TEST_CASE("plan: a block of experts decomposes into its norm, router and product
     CHECK_FALSE(check(apart, p.plan()).ok());
 }
 
-TEST_CASE("plan: a shared expert joins its block, and stays apart where another reads what they read") {
-    for (const bool weighted : {false, true})
-        for (const bool apart : {false, true}) {
-            PlanBuilder p({matrix(10, 8), matrix(5, 8), matrix(6, 8, 5), matrix(8, 6, 5), vector(8),
-                           matrix(1, 8), matrix(4, 8), matrix(8, 4)},
-                          kPlanSizing, 4, 1);
-            const Slot x = p.embed({0}), h = p.rms_norm(x, {{4}, 1e-5f});
-            p.experts_add(x, h, p.route(h, {1}, 2, Gating::softmax, true), {{2}, {2}, {3}});
-            if (weighted)
-                p.experts_add(x, h, p.route(h, {5}, 1, Gating::sigmoid, false), {{6}, {6}, {7}});
-            else
-                p.linear_add(x, p.gated(h, {6}, {6}, Act::silu), {7});
-            p.output(apart ? h : x);
-            const Plan plan = std::move(std::move(p).finish()).value(), joined = with_shared_experts(plan);
-            if (apart) {
-                CHECK(joined.steps.size() == plan.steps.size());
-                continue;
-            }
-            REQUIRE(joined.steps.size() == 3);
-            const Op& block = joined.steps[1].op;
-            REQUIRE(check(block, joined).ok());
-            CHECK(op_text(block, joined)
-                      .ends_with(weighted ? "best 2 and a weighted one for all +norm +add"
-                                          : "best 2 and one for all +norm +add"));
-            PlanBuilder parts = PlanBuilder::like(joined);
-            REQUIRE(decompose(block, parts));
-            REQUIRE(parts.plan().steps.size() == plan.steps.size() - 2);
-            for (size_t i = 0; i < parts.plan().steps.size(); ++i)
-                CHECK(op_text(parts.plan().steps[i].op, plan) == op_text(plan.steps[i + 1].op, plan));
-            Cost sum;
-            for (size_t i = 1; i + 1 < plan.steps.size(); ++i)
-                sum = sum + cost(plan.steps[i].op, plan, {3, 1, 10});
-            CHECK(cost(block, joined, {3, 1, 10}).weight_bytes == sum.weight_bytes);
+TEST_CASE("plan: a block with a shared expert is what its norm, routers and products are, and as much work") {
+    for (const bool weighted : {false, true}) {
+        const auto builder = [] {
+            return PlanBuilder({matrix(10, 8), matrix(5, 8), matrix(6, 8, 5), matrix(8, 6, 5), vector(8),
+                                matrix(1, 8), matrix(4, 8), matrix(8, 4)},
+                               kPlanSizing, 4, 1);
+        };
+        PlanBuilder p = builder(), apart = builder();
+        const Slot x = p.embed({0});
+        p.expert_block(x, {{4}, 1e-5f}, {{1}, 2}, {{2}, {2}, {3}},
+                       {weighted ? Weight{5} : Weight{}, {6}, {6}, {7}});
+        p.output(x);
+        const Slot y = apart.embed({0}), h = apart.rms_norm(y, {{4}, 1e-5f});
+        apart.experts_add(y, h, apart.route(h, {1}, 2, Gating::softmax, true), {{2}, {2}, {3}});
+        if (weighted)
+            apart.experts_add(y, h, apart.route(h, {5}, 1, Gating::sigmoid, false), {{6}, {6}, {7}});
+        else
+            apart.linear_add(y, apart.gated(h, {6}, {6}, Act::silu), {7});
+        apart.output(y);
+        const Plan plan = std::move(std::move(p).finish()).value(),
+                   want = std::move(std::move(apart).finish()).value();
+        const Op& block = plan.steps[1].op;
+        CHECK(op_text(block, plan)
+                  .ends_with(weighted ? "best 2 and a weighted one for all +norm +add"
+                                      : "best 2 and one for all +norm +add"));
+        PlanBuilder parts = PlanBuilder::like(plan);
+        REQUIRE(decompose(block, parts));
+        REQUIRE(parts.plan().steps.size() == want.steps.size() - 2);
+        Cost sum;
+        for (size_t i = 0; i < parts.plan().steps.size(); ++i) {
+            const Op& part = parts.plan().steps[i].op;
+            CHECK(kernel_key(part, plan) == kernel_key(want.steps[i + 1].op, want));
+            CHECK(access(part).reads == access(want.steps[i + 1].op).reads);
+            CHECK(access(part).writes == access(want.steps[i + 1].op).writes);
+            sum = sum + cost(part, plan, {3, 1, 10});
         }
+        CHECK(cost(block, plan, {3, 1, 10}).weight_bytes == sum.weight_bytes);
+        CHECK(cost(block, plan, {3, 1, 10}).flops == sum.flops);
+    }
 }
 
 TEST_CASE("plan: attention waits for the cache to be written") {

@@ -107,8 +107,9 @@ TEST_CASE("shard: shares go by whole grains, and blocks of a format stay whole")
     CHECK(divided(layer_plan("Q8_0"), {100, 1})[1].plan.caches[0].kv_heads == 1);
 }
 
-TEST_CASE("shard: blocks of a format stay whole in a block of experts") {
-    constexpr uint32_t kExperts = 4, kExpertHidden = 768;
+// With a shared expert beside four, of which two are used; `weighted`: by a router for it alone.
+static Plan expert_plan(bool weighted) {
+    constexpr uint32_t kExperts = 4, kExpertHidden = 768, kSharedHidden = 512;
     std::vector<WeightInfo> weights;
     const auto add = [&](const char* name, Shape shape, const char* of,
                          WeightRole role = WeightRole::matrix) {
@@ -121,16 +122,48 @@ TEST_CASE("shard: blocks of a format stay whole in a block of experts") {
                  gate = add("gate", {kExperts, kExpertHidden, kWidth}, "F32"),
                  up = add("up", {kExperts, kExpertHidden, kWidth}, "F32"),
                  down = add("down", {kExperts, kWidth, kExpertHidden}, "Q4_K"),
-                 head = add("head", {1, kWords, kWidth}, "F32");
+                 head = add("head", {1, kWords, kWidth}, "F32"),
+                 of_one = add("of_one", {1, 1, kWidth}, "F32"),
+                 shared_gate = add("shared_gate", {1, kSharedHidden, kWidth}, "F32"),
+                 shared_up = add("shared_up", {1, kSharedHidden, kWidth}, "F32"),
+                 shared_down = add("shared_down", {1, kWidth, kSharedHidden}, "Q4_K");
     PlanBuilder p(weights, {64, 1, CacheType::f32}, 1, 1);
     const Slot x = p.embed(table);
-    p.expert_block(x, {gain, 1e-5f}, {router, 2}, {gate, up, down});
+    p.expert_block(x, {gain, 1e-5f}, {router, 2}, {gate, up, down},
+                   {weighted ? of_one : Weight{}, shared_gate, shared_up, shared_down});
     p.next_layer();
     p.logits(x, head, {gain, 1e-5f});
-    const std::vector<RankPlan> ranks = divided(test::must(std::move(p).finish()), {1, 1});
+    return test::must(std::move(p).finish());
+}
+
+TEST_CASE("shard: blocks of a format stay whole in a block of experts") {
+    const std::vector<RankPlan> ranks = divided(expert_plan(false), {1, 1});
     CHECK(shape_of(ranks[0], "down").cols == 512);
     CHECK(shape_of(ranks[1], "down").cols == 256);
-    for (const RankPlan& rank : ranks) CHECK(shape_of(rank, "gate").rows == shape_of(rank, "down").cols);
+    for (const RankPlan& rank : ranks) {
+        CHECK(shape_of(rank, "gate").rows == shape_of(rank, "down").cols);
+        CHECK(shape_of(rank, "shared_down").cols == 256);
+        CHECK(shape_of(rank, "shared_gate").rows == 256);
+        CHECK(shape_of(rank, "shared_up").rows == 256);
+    }
+}
+
+TEST_CASE("shard: the first rank has a block with a shared expert as one op where it has a part of both") {
+    for (const bool weighted : {false, true})
+        for (const std::vector<double>& shares : {std::vector<double>{1}, {1, 1}, {1, 9, 9}}) {
+            CAPTURE(weighted);
+            CAPTURE(shares.size());
+            const std::vector<RankPlan> ranks = divided(expert_plan(weighted), shares);
+            for (size_t i = 0; i < ranks.size(); ++i) {
+                const bool has_block = std::ranges::any_of(ranks[i].plan.steps, [](const Step& step) {
+                    return std::holds_alternative<ExpertBlock>(step.op);
+                });
+                // The columns of the shared expert are two blocks of their format, which go by the shares.
+                const bool has_shared = shape_of(ranks[i], "shared_down").cols > 0;
+                CHECK(has_shared == (i > 0 || shares.size() < 3));
+                CHECK(has_block == (i == 0 && has_shared));
+            }
+        }
 }
 
 TEST_CASE("shard: a rank without heads has no attention, and still a part of each sum") {

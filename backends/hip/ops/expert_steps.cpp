@@ -1,5 +1,6 @@
 // Mixture of experts: Route picks experts per row, and ScaleByExpert weighs them; products by expert
 // run the picked ones.
+#include "backends/gpu/shared_expert.h"
 #include "grouped_experts.h"
 
 #include <array>
@@ -376,7 +377,7 @@ class ExpertBlockKernel : public HipKernel {
 public:
     ExpertBlockKernel(const ExpertBlock& op, const Plan& plan, const Device& device)
         : op_(op), route_(op.route, plan), gated_(op.gated, plan, device), linear_(op.linear, plan, device) {
-        for (const Op& part : shared_parts(op)) {
+        for (const Op& part : gpu::shared_parts(op)) {
             auto kernel = make_expert_kernel(part, plan, device);
             if (!kernel) kernel = make_product_kernel(part, plan, device);
             if (kernel) shared_.emplace_back(static_cast<HipKernel*>(kernel.release()));
@@ -454,7 +455,7 @@ private:
         const SharedExpert& s = op_.shared;
         const auto tensor = [&](Weight w) -> const Tensor& { return plan.weight(w).tensor; };
         const auto fits = [&](Weight own, Weight chosen) { return fits_beside(tensor(own), tensor(chosen)); };
-        const bool known = shared_.size() == shared_parts(op_).size() && fits(s.gate, op_.gated.w()) &&
+        const bool known = shared_.size() == gpu::shared_parts(op_).size() && fits(s.gate, op_.gated.w()) &&
                            tensor(s.up).format == tensor(s.gate).format && fits(s.down, op_.linear.w()) &&
                            (!s.router || route_.can_read(tensor(s.router)));
         const uint64_t width = tensor(s.down).shape.cols, sum = linear_.activations() + width;

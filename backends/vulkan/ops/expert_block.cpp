@@ -1,5 +1,6 @@
 // A layer's mixture of experts: a norm, a router, the experts that it chooses, and beside them one that every
 // row goes to.
+#include "backends/gpu/shared_expert.h"
 #include "expert_kernels.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ bool in_one_dispatch(const Device& device, const Tensor& w) {
 class SharedKernels {
 public:
     SharedKernels(const ExpertBlock& op, const Plan& plan, const Device& device) : op_(op) {
-        const std::vector<Op> parts = shared_parts(op);
+        const std::vector<Op> parts = gpu::shared_parts(op);
         if (parts.empty()) return;
         const SharedExpert& s = op.shared;
         if (s.router) route_.emplace(std::get<Route>(parts.front()), plan);

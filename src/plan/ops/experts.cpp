@@ -57,16 +57,18 @@ void AddExpertBias::list(OpFacts& f) const {
     f.note(fmt::format(" {} of {} experts{}", width, used, scales ? " weighted" : ""));
 }
 
-std::vector<Op> shared_parts(const ExpertBlock& block) {
+std::vector<Op> block_parts(const ExpertBlock& block) {
+    std::vector<Op> parts = {block.norm, block.route, block.gated, block.linear};
     const SharedExpert& s = block.shared;
-    if (!s) return {};
     const Slot x = block.norm.y, into = block.norm.x;
-    if (!s.router)
-        return {products::gated(x, s.gate, s.up, s.hidden, s.act),
-                products::linear(s.hidden, s.down, into, {}, {}, true)};
-    return {Route{x, s.router, s.ids, s.scale, 1, Gating::sigmoid, false},
-            products::gated_by_expert(x, s.gate, s.up, s.hidden, {s.ids, 1}, s.act),
-            products::by_expert(s.hidden, s.down, into, {s.ids, 1, true, s.scale})};
+    if (s.router)
+        parts.insert(parts.end(), {Route{x, s.router, s.ids, s.scale, 1, Gating::sigmoid, false},
+                                   products::gated_by_expert(x, s.gate, s.up, s.hidden, {s.ids, 1}, s.act),
+                                   products::by_expert(s.hidden, s.down, into, {s.ids, 1, true, s.scale})});
+    else if (s)
+        parts.insert(parts.end(), {products::gated(x, s.gate, s.up, s.hidden, s.act),
+                                   products::linear(s.hidden, s.down, into, {}, {}, true)});
+    return parts;
 }
 
 Access ExpertBlock::access() const {
@@ -77,17 +79,13 @@ Access ExpertBlock::access() const {
 }
 
 void ExpertBlock::list(OpFacts& f) const {
-    norm.list(f);
-    route.list(f);
-    gated.list(f);
-    linear.list(f);
+    for (const Op& part : block_parts(*this)) std::visit([&](const auto& op) { op.list(f); }, part);
     f.that(route.x == norm.y && gated.x == norm.y && !route.norm,
            "router and experts must read the normed row");
     f.that(gated.by() == By::expert && gated.act && linear.by() == By::expert,
            "the products of a block are with experts");
     f.that(linear.x == gated.y() && linear.y() == norm.x && linear.experts.scales == route.scales,
            "the experts' results must be weighted by the router and added to x");
-    for (const Op& part : shared_parts(*this)) std::visit([&](const auto& op) { op.list(f); }, part);
     f.notes = fmt::format(" best {}{} +norm +add", route.used,
                           !shared         ? ""
                           : shared.router ? " and a weighted one for all"
@@ -95,17 +93,13 @@ void ExpertBlock::list(OpFacts& f) const {
 }
 
 Cost ExpertBlock::cost(const Plan& plan, const StepShape& shape) const {
-    Cost sum = redline::cost(route, plan, shape) + gated.cost(plan, shape) + linear.cost(plan, shape);
-    for (const Op& part : shared_parts(*this)) sum = sum + redline::cost(part, plan, shape);
+    Cost sum;
+    for (const Op& part : block_parts(*this)) sum = sum + redline::cost(part, plan, shape);
     return sum;
 }
 
 bool ExpertBlock::decompose(PlanBuilder& out) const {
-    out.append(norm);
-    out.append(route);
-    out.append(gated);
-    out.append(linear);
-    for (const Op& part : shared_parts(*this)) out.append(part);
+    for (const Op& part : block_parts(*this)) out.append(part);
     return true;
 }
 

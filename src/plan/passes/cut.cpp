@@ -256,6 +256,26 @@ std::vector<Cache> caches_of(Op op) {
     return indices_of<Cache>(op);
 }
 
+Plan divided(const Plan& plan, std::vector<size_t>* cuts) {
+    Plan out = plan;
+    out.steps.clear();
+    size_t end = 0;  // of a step's parts
+    for (const Step& step : plan.steps) {
+        const auto* block = std::get_if<ExpertBlock>(&step.op);
+        const std::vector<Op> one = {step.op}, parts = block && block->shared ? block_parts(*block) : one;
+        const size_t first = end;
+        end += parts.size();
+        bool whole = cuts != nullptr;
+        for (size_t i = 0; cuts && i < cuts->size(); ++i)
+            if (size_t& cut = (*cuts)[i]; first <= cut && cut < end) {
+                whole &= cut == first;
+                cut -= first - out.steps.size();
+            }
+        for (const Op& op : whole ? one : parts) out.steps.push_back({op, step.layer});
+    }
+    return out;
+}
+
 Result<std::vector<PlanPart>> cut(const Plan& plan, const std::vector<size_t>& before,
                                   std::vector<size_t> places) {
     if (places.empty())

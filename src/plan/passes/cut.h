@@ -21,6 +21,11 @@ struct PlanPart {
     std::vector<Slot> takes, leaves;
 };
 
+// The plan with blocks of experts as their parts where a shared expert is among them, so that it can be on
+// another device than the others. With `cuts`, numbers of steps as a plan has them that is divided so, only
+// the blocks that a cut is within; the numbers become those of the plan's steps.
+Plan divided(const Plan& plan, std::vector<size_t>* cuts = nullptr);
+
 // Makes one part more than there are cuts, which are before the steps of these numbers, in order. All parts
 // but the last output all rows, so that a step of theirs must ask for all. `places` has a number for each
 // part: parts of one place share weights and caches; with none, each part is a separate place. An error where

@@ -1,6 +1,5 @@
 #include "plan/far_backend.h"
 #include "plan/passes/cut.h"
-#include "plan/passes/shared_experts.h"
 #include "plan/passes/waits.h"
 #include "plan/rank_link.h"
 #include "plan/stored_weights.h"
@@ -168,15 +167,13 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
 
 Result<BoundPlan> lower_rank(const Plan& plan, Backend& backend, bool fuse, std::vector<RankSum>& sums) {
     BoundPlan bound;
-    std::vector<size_t> starts;  // of each step: the step of `plan` that it begins with
-    Plan stored = fuse ? with_shared_experts(plan, &starts) : plan;
+    Plan stored = plan;
     stored.weights = stored_weights(plan.weights, backend);
     PlanBuilder out = PlanBuilder::like(stored);
     std::vector<Step> placed;
     size_t sum = 0;
     for (size_t i = 0; i < stored.steps.size(); ++i) {
-        while (sum < sums.size() && sums[sum].before <= (fuse ? starts[i] : i))
-            sums[sum++].before = placed.size();
+        while (sum < sums.size() && sums[sum].before <= i) sums[sum++].before = placed.size();
         RL_TRY(place_op(std::move(stored.steps[i]), out, backend, fuse, bound, placed));
     }
     RL_CHECK(sum == sums.size(), "a sum over ranks is behind the last step");

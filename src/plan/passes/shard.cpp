@@ -329,21 +329,25 @@ private:
     }
     // The first rank has the whole block as one op; the others must not keep what they add to.
     void add(const ExpertBlock& op) {
-        settle(op.norm.access());
-        if (rank_ == 0 && !op.shared && has(op.gated.y())) {
-            ExpertBlock mine = op;
-            mine.norm.norm.gain = all(op.norm.norm.gain);
-            mine.route.visit_indices([this](auto&... index) { (take_whole(index), ...); });
-            mine.gated = divided(op.gated);
-            mine.linear = part_of(op.linear);
-            begin_sum(op.norm.x, true);
-            return push(mine);
+        const SharedExpert& s = op.shared;
+        if (rank_ > 0 || !has(op.gated.y()) || (s && !has(s.hidden))) {
+            for (const Op& part : block_parts(op)) std::visit([this](const auto& o) { add(o); }, part);
+            return;
         }
-        add(op.norm);
-        add(op.route);
-        add(op.gated);
-        add(op.linear);
-        for (const Op& one : shared_parts(op)) std::visit([this](const auto& o) { add(o); }, one);
+        settle(op.norm.access());
+        ExpertBlock mine = op;
+        mine.norm.norm.gain = all(op.norm.norm.gain);
+        mine.route.visit_indices([this](auto&... index) { (take_whole(index), ...); });
+        mine.gated = divided(op.gated);
+        mine.linear = part_of(op.linear);
+        if (s) {
+            mine.shared.router = all(s.router);
+            for (Weight SharedExpert::*w : {&SharedExpert::gate, &SharedExpert::up})
+                mine.shared.*w = rows_of(s.*w, runs(s.hidden));
+            mine.shared.down = cols_of(s.down, runs(s.hidden));
+        }
+        begin_sum(op.norm.x, true);
+        push(mine);
     }
 
     const Plan& whole_;

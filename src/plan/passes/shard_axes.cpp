@@ -169,7 +169,9 @@ private:
         else if (op.by() == By::row && y == plan_.output && plan_.slot(y).of_outputs)
             hidden(y, plan_.slot(y).width, 1);
     }
-    void seed(const ExpertBlock& op) { seed(op.gated); }
+    void seed(const ExpertBlock& op) {
+        for (const Op& part : block_parts(op)) std::visit([this](const auto& o) { seed(o); }, part);
+    }
     void hidden(Slot y, uint64_t units, uint64_t parts) {
         const int32_t axis = new_axis(units);
         found_.axes_[size_t(axis)].soft_grain = kKernelRows;
@@ -272,8 +274,7 @@ private:
     }
     // The hidden rows are within the op.
     void admit(const ExpertBlock& op) {
-        admit(op.gated);
-        admit(op.linear);
+        for (const Op& part : block_parts(op)) std::visit([this](const auto& o) { admit(o); }, part);
     }
     void admit_cut(const auto&) { fail("it needs whole rows"); }
     void admit_cut(const Each& op) {
