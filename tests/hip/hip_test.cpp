@@ -471,19 +471,22 @@ TEST_CASE("a step that is cancelled ends with an error and the next one runs") {
     CHECK(step(*made, 1).ok());
 }
 
-TEST_CASE("defaults of ways: each row says for which devices and where from, and is found by properties") {
+TEST_CASE("defaults: each row says for which devices, where from and since when; found by properties") {
     const std::span<const gpu::DefaultRow> tables[] = {gpu::kProductDefaults, gpu::kExpertDefaults,
-                                                       gpu::kAttentionDefaults};
+                                                       gpu::kAttentionDefaults, gpu::kLatentDefaults,
+                                                       gpu::kRecurrentDefaults};
     for (const auto table : tables)
         for (const gpu::DefaultRow& row : table) {
             INFO(row.choice, ", ", row.usual.devices);
             CHECK(row.usual.devices != "");
             CHECK(row.usual.source != "");
+            CHECK(row.usual.date.starts_with("2026-"));
+            CHECK((!row.rule || row.usual.value == 0));
             CHECK(choice_meaning(row.choice) != "");
         }
     const auto products = [](std::string_view choice, const gpu::DeviceClass& device,
                              std::string_view format) {
-        return gpu::default_of(gpu::kProductDefaults, choice, device, format).value;
+        return gpu::default_of(gpu::kProductDefaults, choice, device, {.format = format}).value;
     };
     const gpu::DeviceClass cdna{.hip = true, .wave = 64, .matrix_units = true},
         rdna3{.hip = true, .matrix_units = true}, rdna2{.hip = true}, vulkan{.matrix_units = true},
@@ -498,6 +501,21 @@ TEST_CASE("defaults of ways: each row says for which devices and where from, and
     CHECK(products("vector_rows", apart, "Q4_K") == 1);
     CHECK(products("fragments", vulkan, "Q4_K") == 0);
     CHECK(products("fragments", apart, "Q4_K") == 1);
+    const auto latents = [](const gpu::DeviceClass& device, RowClass rows) {
+        const gpu::Work work = {.rows = rows, .matrices = true};
+        return gpu::default_of(gpu::kLatentDefaults, "queries", device, work).value;
+    };
+    CHECK(latents({.hip = true, .held_twice = true}, RowClass::many) == 16);
+    CHECK(latents({.hip = true, .one_wide = true}, RowClass::some) == 16);
+    CHECK(latents({.hip = true, .one_wide = true}, RowClass::many) == 32);
+    CHECK(latents({.hip = true}, RowClass::one) == 32);
+    const auto lanes = [](uint32_t units, uint64_t groups, uint32_t dims) {
+        const gpu::Work work = {.groups = groups, .dims = dims, .most = 16};
+        return gpu::default_of(gpu::kRecurrentDefaults, "lanes", {.hip = true, .units = units}, work).value;
+    };
+    CHECK(lanes(48, 64, 128) == 8);
+    CHECK(lanes(96, 64, 128) == 16);
+    CHECK(lanes(48, 64, 256) == 16);
     CHECK(gpu::unsorted_rows(rdna3, 128, 8).value == 8);
     CHECK(gpu::unsorted_rows(vulkan, 128, 8).value == 15);
     CHECK(gpu::unsorted_rows(vulkan, 256, 1).value == 255);

@@ -74,7 +74,7 @@ TEST_CASE("variants: every value of every choice computes what the reference doe
     }
 }
 
-TEST_CASE("variants: all choices of a model's kernels are listed, and each says what it is about") {
+TEST_CASE("variants: all choices of kernels are listed, with meaning, and why the default is one") {
     for (const auto& backend : gpu_backends()) {
         INFO(backend->device().name);
         std::set<std::string> names;
@@ -90,6 +90,9 @@ TEST_CASE("variants: all choices of a model's kernels are listed, and each says 
                 for (const Choice& choice : kernel.choices) {
                     INFO(choice.name);
                     CHECK(choice_meaning(choice.name) != "");
+                    CHECK(choice.usual.devices != "");
+                    CHECK(choice.usual.source != "");
+                    CHECK(choice.usual.date != "");
                     names.insert(choice.name);
                 }
             }

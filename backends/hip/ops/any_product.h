@@ -17,7 +17,9 @@ protected:
     explicit AnyProduct(const Device& device) : report_(device.report()) {}
 
     const DeviceReport& report() const { return report_; }
-    Choices own_choices(uint64_t rows) const { return hip::own_choices(rows, report_); }
+    Choices own_choices(uint64_t rows) const {
+        return hip::own_choices(rows, report_, "", product_default("streamed", report_));
+    }
     Crossovers crossovers() const {
         return {chosen(RowClass::few, "vector_rows", usual_vector_rows(report_).value),
                 chosen(RowClass::some, "few_rows", usual_few_rows(report_).value)};
@@ -55,8 +57,8 @@ protected:
                });
     }
     OwnLaunch own_launch() const {
-        return {chosen(RowClass::one, "blocks", most_own_blocks(report_)),
-                chosen(RowClass::one, "streamed", 1) != 0};
+        return {chosen(RowClass::one, "blocks", product_default("blocks", report_).value),
+                chosen(RowClass::one, "streamed", product_default("streamed", report_).value) != 0};
     }
 
 private:

@@ -62,6 +62,7 @@ public:
         : SplitKernel(op, op.shape.head_dim, device),
           wave_(device.report().wave()),
           gain_(device.report().target.starts_with("gfx10") ? 2.0 : 8.0),
+          device_(class_of(device.report())),
           types_(plan.cache(op.cache).types) {}
 
     // At most so many queries of a block, and so many blocks of a multiprocessor.
@@ -69,9 +70,11 @@ public:
         const Choice per_unit = choice("per_unit", usual_per_unit(), {1, 3, 4, 8});
         const bool few = rows == RowClass::one || rows == RowClass::few;
         if (!few || !whole_eights()) return {per_unit};
-        Choices all = {per_unit, choice("queries", usual_queries(rows), gpu::halves_of(most_queries(rows)))};
+        Choices all = {per_unit,
+                       choice("queries", usual("queries", rows), gpu::halves_of(most_queries(rows)))};
         if (rows == RowClass::one && most_queries(rows) > 1)
-            all.push_back(choice("deep_queries", deep_queries(), gpu::halves_of(most_queries(rows))));
+            all.push_back(
+                choice("deep_queries", usual("deep_queries", rows), gpu::halves_of(most_queries(rows))));
         return all;
     }
 
@@ -163,17 +166,10 @@ private:
         const uint32_t most = few_dims() > 256 ? 2 : few_dims() > 128 ? 4 : kMostQueries;
         return rows == RowClass::one ? std::min(most, power_of_two(group())) : most;
     }
-    // Of one row half of those that share a kv head: what one block reads of it the other's finds in the
-    // device's cache, and with half the code and registers both begin sooner. Qwen3-30B-A3B (groups of 8)
-    // behind 4096 tokens on an H100: 323 tok/s with 8, 389 with 4, 386 with 2.
-    uint32_t usual_queries(RowClass rows) const {
-        const uint32_t most = most_queries(rows);
-        return rows == RowClass::one ? std::max(1u, most / 2) : most;
+    Default usual(std::string_view choice, RowClass rows) const {
+        return gpu::default_of(gpu::kAttentionDefaults, choice, device_,
+                               {.rows = rows, .most = most_queries(rows)});
     }
-    // Behind many keys what the other block reads again is worth more than an early start: Llama 3.1 8B on an
-    // H200, with 2 and with 4 queries, behind 512 tokens 519 and 506 tok/s, 8192: 427 and 436, 32768: 297 and
-    // 331. More than 4 leave a multiprocessor one block.
-    uint32_t deep_queries() const { return std::min(4u, most_queries(RowClass::one)); }
     bool is_deep(const View& view) const {
         constexpr uint64_t kDeepBytes = 16 << 20;
         const uint64_t keys =
@@ -183,8 +179,8 @@ private:
     uint32_t few_queries(uint32_t rows, bool deep) const {
         if (!whole_eights()) return few_dims() > 256 ? 2 : 4;
         const RowClass size = row_class_of(rows);
-        const uint32_t most = deep && rows == 1 ? chosen(size, "deep_queries", deep_queries())
-                                                : chosen(size, "queries", usual_queries(size));
+        const std::string_view name = deep && rows == 1 ? "deep_queries" : "queries";
+        const uint32_t most = chosen(size, name, usual(name, size).value);
         return std::min(most, power_of_two(rows * group()));
     }
     uint32_t blocks(uint32_t rows, uint32_t queries, bool several) const {
@@ -253,7 +249,8 @@ private:
     }
 
     uint32_t wave_;
-    double gain_;       // of matrix units
+    double gain_;  // of matrix units
+    gpu::DeviceClass device_;
     CacheTypes types_;  // in f32 it is not for matrix units: it is wanted for its precision
 };
 

@@ -188,7 +188,7 @@ public:
     // Of a block that has it as a part: with a name of their own.
     Choices named_choices(RowClass rows, const std::string& prefix) const {
         if (rows != RowClass::one) return grouped_.choices(rows);
-        Choices own = sums_one() ? own_choices(rows_, report_, prefix) : Choices();
+        Choices own = sums_one() ? own_choices(rows_, report_, prefix, {}) : Choices();
         if (own.size() > 1) own.pop_back();  // nothing is copied ahead
         return own;
     }
@@ -229,7 +229,9 @@ public:
         const args::ExpertArgs args = args_of(view);
         return chosen_args(view, args, {}, args.rows);
     }
-    uint32_t most_blocks() const { return chosen(RowClass::one, "blocks", most_own_blocks(report_)); }
+    uint32_t most_blocks() const {
+        return chosen(RowClass::one, "blocks", product_default("blocks", report_).value);
+    }
 
 private:
     // Of one row, all places' products are summed as one long row of int8.
@@ -274,7 +276,7 @@ public:
     // `beside`: rows of a shared expert are in the same launch, of which there is no streamed kernel.
     Choices named_choices(RowClass rows, const std::string& prefix, bool beside = false) const {
         if (rows != RowClass::one) return grouped_.choices(rows);
-        return by_row() ? own_choices(rows_, report_, prefix, streams() && !beside) : Choices();
+        return by_row() ? own_choices(rows_, report_, prefix, streamed(beside)) : Choices();
     }
 
     bool takes_int8() const override { return by_row(); }
@@ -310,7 +312,7 @@ public:
         args.apart.left = apart;
         const std::string module = view.weights[op_.w(0)].layout->name;
         const std::array<Weight, 2> weights = {op_.w(0), op_.w(1)};
-        const OwnLaunch how = {most_blocks(), chosen(RowClass::one, "streamed", streams() ? 1 : 0) != 0};
+        const OwnLaunch how = {most_blocks(), chosen(RowClass::one, "streamed", streamed(false).value) != 0};
         const auto shape = stream_launch(view, weights, 2, args, activations_, report_, how);
         if (shape && view.rows == 1)
             return launcher.launch(module, "expert_gated_stream_" + module, *shape, args);
@@ -325,12 +327,15 @@ public:
     }
     uint64_t activations() const { return activations_; }
     uint64_t results() const { return rows_; }  // of all experts of a token
-    uint32_t most_blocks() const { return chosen(RowClass::one, "blocks", most_own_blocks(report_)); }
+    uint32_t most_blocks() const {
+        return chosen(RowClass::one, "blocks", product_default("blocks", report_).value);
+    }
 
 private:
-    // Few rows leave a wave none to copy ahead for: with 6144 on an H100 the kernel that does takes 7 to 10 %
-    // longer, with 14336 of a dense model less.
-    bool streams() const { return rows_ >= 8192; }
+    Default streamed(bool beside) const {
+        return gpu::default_of(gpu::kExpertDefaults, "streamed", class_of(report_),
+                               {.results = rows_, .beside = beside});
+    }
 
     args::ExpertArgs args_of(const View& view, Slot x) const {
         args::ExpertArgs args = expert_args(view, op_.w(0), x, op_.y(), op_.experts.ids, op_.experts.used);

@@ -47,7 +47,7 @@ public:
         if (has_byte_kernels(*tensor_.format)) all.push_back(choice("int8", expert_default("int8"), {1}));
         return all;
     }
-    static const Default& expert_default(std::string_view choice) {
+    static Default expert_default(std::string_view choice) {
         return gpu::default_of(gpu::kExpertDefaults, choice, {.hip = true});
     }
     Default some_unsorted() const {

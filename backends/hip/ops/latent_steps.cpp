@@ -15,8 +15,7 @@ constexpr uint32_t kHeadLanes = 4;   // that share a row, on all devices
 constexpr uint32_t kLatentThreads = kAttentionThreads;
 constexpr uint32_t kMostLatentQueries = 16;
 constexpr uint32_t kMostRank = 512, kMostWidth = 576;
-constexpr uint32_t kManyLatentQueries = 32;  // on matrix units
-constexpr uint32_t kQueryBytes = 40 << 10;   // of shared memory, for queries
+constexpr uint32_t kQueryBytes = 40 << 10;  // of shared memory, for queries
 
 Status launch_heads(Launcher& launcher, const View& view, const Product& op) {
     const Shape& shape = view.plan.weight(op.w()).tensor.shape;
@@ -105,7 +104,9 @@ struct LatentFit {
         std::vector<uint32_t> others;
         for (uint32_t n = least_queries(); n <= kMostLatentQueries && shared_bytes(n) <= kQueryBytes; n *= 2)
             if (rows != RowClass::one || n != queries(1)) others.push_back(n);
-        return {per_unit, choice("queries", 0, std::move(others))};
+        return {per_unit,
+                gpu::by_shape("queries", gpu::default_of(gpu::kLatentDefaults, "queries", {.hip = true}),
+                              std::move(others))};
     }
     // Of kernels/latent.h.
     static uint32_t tile_keys(uint32_t queries) { return 512 / queries; }
@@ -122,17 +123,16 @@ public:
           type_(plan.cache(op.cache).types.keys),
           by_matrix_(type_ != CacheType::f32 && fit_.whole_tiles() &&
                      !device.report().target.starts_with("gfx10")),
-          most_queries_(device.report().target.starts_with("gfx11") ? 16 : kManyLatentQueries),
-          few_queries_(device.report().target.starts_with("sm_") ? 16 : most_queries_) {}
+          device_(class_of(device.report())) {}
 
     bool fits(const Plan& plan) const { return fit_.fits(plan.cache(op_.cache)); }
 
     Choices choices(RowClass rows) const override {
         if (!by_matrix_) return fit_.choices(rows);
-        const uint32_t usual = rows == RowClass::many ? most_queries_ : few_queries_;
+        const Default usual = matrix_queries(rows);
         Choice per_unit = choice("per_unit", usual_per_unit(), {1, 4});
         per_unit.any = true;
-        return {per_unit, choice("queries", usual, {16, most_queries_})};
+        return {per_unit, choice("queries", usual, {16, matrix_queries(RowClass::many).value})};
     }
 
     Precision precision(uint64_t) const override {
@@ -185,8 +185,12 @@ private:
 
     // Of a block: 16, or 32 where there are more.
     uint32_t matrix_queries(uint32_t rows, uint32_t wanted) const {
-        if (wanted == 0) wanted = row_class_of(rows) == RowClass::many ? most_queries_ : few_queries_;
-        return wanted <= 16 || uint64_t(rows) * op_.shape.heads <= 16 ? 16 : most_queries_;
+        if (wanted == 0) wanted = matrix_queries(row_class_of(rows)).value;
+        return wanted <= 16 || uint64_t(rows) * op_.shape.heads <= 16 ? 16
+                                                                      : matrix_queries(RowClass::many).value;
+    }
+    Default matrix_queries(RowClass rows) const {
+        return gpu::default_of(gpu::kLatentDefaults, "queries", device_, {.rows = rows, .matrices = true});
     }
 
     uint32_t blocks(uint32_t rows, uint32_t queries, bool several) const {
@@ -225,10 +229,7 @@ private:
     LatentFit fit_;
     CacheType type_;
     bool by_matrix_;  // on matrix units
-    // On matrix units: RDNA 3 has registers for 16 queries of a block, NVIDIA's cards have room for two such
-    // blocks at a time, but for one with 32.
-    uint32_t most_queries_;
-    uint32_t few_queries_;  // unless there are many rows
+    gpu::DeviceClass device_;
 };
 
 // Rows see different entries.

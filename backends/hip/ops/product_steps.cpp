@@ -318,9 +318,12 @@ public:
         if (rows == RowClass::one && all_own) return own_choices(results);
         Choices all = crossover_choices(rows, tensors_, alike_);
         if ((rows != RowClass::some && rows != RowClass::many) || !all_matrices) return all;
-        for (Choice& one : Choices{choice("tile_rows", 0, {128, 64}), choice("tile_tokens", 0, {128, 64}),
-                                   choice("shares", 0, {1, 2, 4, 8})})
-            all.push_back(std::move(one));
+        const auto add = [&](const char* name, std::vector<uint32_t> others) {
+            all.push_back(gpu::by_shape(name, product_default(name, report()), std::move(others)));
+        };
+        add("tile_rows", {128, 64});
+        add("tile_tokens", {128, 64});
+        add("shares", {1, 2, 4, 8});
         // Before the others: where tiles end, and the best of them, depend on it.
         if (all_bytes) all.insert(all.begin(), int8_choice());
         return all;
@@ -504,14 +507,17 @@ private:
 
 }  // namespace
 
-Choices own_choices(uint64_t rows, const DeviceReport& report, const std::string& prefix, bool streamed) {
+Choices own_choices(uint64_t rows, const DeviceReport& report, const std::string& prefix,
+                    const Default& streamed) {
     const uint32_t all = blocks_for(rows, kGroup), units = report.multiprocessors;
     std::vector<uint32_t> others;
     for (const uint32_t per_unit : {1, 2, 3, 4, 6, 8, 16}) others.push_back(std::min(all, per_unit * units));
     others.push_back(all);
-    Choices choices = {choice(prefix + "blocks", own_blocks(rows, most_own_blocks(report)), others, true)};
-    if (report.copies_ahead())
-        choices.push_back(choice(prefix + "streamed", streamed ? 1 : 0, {streamed ? 0u : 1u}));
+    Default blocks = product_default("blocks", report);
+    blocks.value = own_blocks(rows, blocks.value);
+    Choices choices = {choice(prefix + "blocks", blocks, others)};
+    choices.front().any = true;
+    if (report.copies_ahead()) choices.push_back(choice(prefix + "streamed", streamed, {1 - streamed.value}));
     return choices;
 }
 

@@ -40,12 +40,12 @@ Status launch_convolve(Launcher& launcher, const View& view, const Convolve& op)
 class DeltaNetKernel : public HipKernel {
 public:
     DeltaNetKernel(const DeltaNet& op, const Device& device)
-        : op_(op), multiprocessors_(device.report().multiprocessors) {}
+        : op_(op), lanes_(usual_lanes(op.shape, class_of(device.report()))) {}
 
     // Lanes that share columns of a state.
     Choices choices(RowClass) const override {
         if (op_.shape.key_dim > 128) return {};
-        return {choice("lanes", usual_lanes(), {8, 16})};
+        return {choice("lanes", lanes_, {8, 16})};
     }
 
     uint64_t scratch(const Plan& plan) const override {
@@ -71,7 +71,7 @@ public:
         args.value_dim = s.value_dim;
         args.in_turns = s.in_turns;
         args.eps = DeltaNet::kEps;
-        const uint32_t lanes = chosen(row_class_of(view.rows), "lanes", usual_lanes());
+        const uint32_t lanes = chosen(row_class_of(view.rows), "lanes", lanes_.value);
         const uint32_t keys = s.key_dim > 128 ? 256 : 128;
         const double flops_per_row = 7.0 * double(s.state_floats());
         return in_slices(launcher, view.rows, flops_per_row, 1, [&](uint32_t row, uint32_t rows) -> Status {
@@ -82,21 +82,22 @@ public:
                                        striding(blocks_for(pairs * view.segments(), 1)), args,
                                        2.0 * args::kDeltaRows * 2 * s.key_dim * s.key_heads * rows));
             return launcher.launch("recurrent", fmt::format("delta_net_{}_{}", keys, lanes),
-                                   striding(blocks_for(blocks(lanes) * view.segments(), 1)), args,
+                                   striding(blocks_for(blocks(s, lanes) * view.segments(), 1)), args,
                                    flops_per_row * rows);
         });
     }
 
 private:
-    uint64_t blocks(uint32_t lanes) const {
-        return uint64_t(op_.shape.heads) * blocks_for(op_.shape.value_dim, kThreads / lanes * 4);
+    static uint64_t blocks(const DeltaShape& s, uint32_t lanes) {
+        return uint64_t(s.heads) * blocks_for(s.value_dim, kThreads / lanes * 4);
     }
-    // With 16 a lane has half as much to do, and blocks are twice as many: where there are fewer otherwise
-    // than can run at once, or keys are too long for eight.
-    uint32_t usual_lanes() const { return op_.shape.key_dim > 128 || multiprocessors_ > blocks(8) ? 16 : 8; }
+    static Default usual_lanes(const DeltaShape& s, const gpu::DeviceClass& device) {
+        return gpu::default_of(gpu::kRecurrentDefaults, "lanes", device,
+                               {.groups = blocks(s, 8), .dims = s.key_dim, .most = 16});
+    }
 
     DeltaNet op_;
-    uint32_t multiprocessors_;
+    Default lanes_;
 };
 
 class StateScanKernel : public HipKernel {
@@ -125,7 +126,7 @@ public:
         args.groups = s.groups;
         args.head_dim = s.head_dim;
         args.state_dim = s.state_dim;
-        const uint32_t block = chosen(row_class_of(view.rows), "block", usual_block());
+        const uint32_t block = chosen(row_class_of(view.rows), "block", usual_block().value);
         const uint64_t units = uint64_t(s.heads) * blocks_for(s.head_dim, block) * view.segments();
         const std::string kernel = fmt::format("state_scan_{}_{}", s.state_dim > 128 ? 256 : 128, block);
         const double flops_per_row = 5.0 * double(s.state_floats());
@@ -138,11 +139,10 @@ public:
     }
 
 private:
-    // 80 where that makes fewer blocks.
-    uint32_t usual_block() const {
-        const ScanShape& s = op_.shape;
-        if (s.state_dim > 128) return 32;
-        return blocks_for(s.head_dim, 80) < blocks_for(s.head_dim, 64) ? 80 : 64;
+    // Kernels of longer states have 32.
+    Default usual_block() const {
+        if (op_.shape.state_dim > 128) return {32};
+        return gpu::default_of(gpu::kRecurrentDefaults, "block", {.hip = true}, {.dims = op_.shape.head_dim});
     }
 
     StateScan op_;

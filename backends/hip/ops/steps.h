@@ -31,12 +31,6 @@ inline Launch striding(uint32_t blocks, uint32_t threads = kThreads, uint32_t sh
 
 // As kernels/dot.h has it: results of a block at a time, where there is one row.
 constexpr uint32_t kGroup = 16;
-// Threads of such blocks that fit a multiprocessor at a time; more would only take over the row more often.
-constexpr uint32_t kDotThreadsPerUnit = 1024;
-inline uint32_t most_own_blocks(const DeviceReport& report) {
-    return std::max(report.copies_ahead() ? 1u : 64u,
-                    report.multiprocessors * kDotThreadsPerUnit / report.dot_threads());
-}
 inline uint32_t own_blocks(uint64_t rows, uint32_t most) {
     return std::min(blocks_for(rows, kGroup), most);
 }
@@ -45,8 +39,9 @@ struct OwnLaunch {
     uint32_t blocks;  // at most
     bool streamed;    // by kernels that copy weights ahead, where they can
 };
-Choices own_choices(uint64_t rows, const DeviceReport& report, const std::string& prefix = "",
-                    bool streamed = true);
+// `streamed`: the default of the choice of that name.
+Choices own_choices(uint64_t rows, const DeviceReport& report, const std::string& prefix,
+                    const Default& streamed);
 
 // Blocks for `rows` rows of a matrix of which a wave owns `per_wave` at a time.
 inline uint32_t row_blocks(uint64_t rows, uint32_t per_wave, const Device& device) {
@@ -119,13 +114,21 @@ inline gpu::DeviceClass class_of(const DeviceReport& report) {
     return {.hip = true,
             .wave = report.wave(),
             .matrix_units = report.matrix_units(),
-            .overlaps = report.copies_ahead()};
+            .overlaps = report.copies_ahead(),
+            .units = report.multiprocessors,
+            .dot_threads = report.dot_threads(),
+            .held_twice = report.target.starts_with("gfx11"),
+            .one_wide = report.target.starts_with("sm_")};
 }
-inline const Default& attention_default(std::string_view choice, const DeviceReport& report) {
-    return gpu::default_of(gpu::kAttentionDefaults, choice, class_of(report));
+inline Default product_default(std::string_view choice, const DeviceReport& report) {
+    return gpu::default_of(gpu::kProductDefaults, choice, class_of(report));
+}
+inline Default attention_default(std::string_view choice, const DeviceReport& report,
+                                 const gpu::Work& work = {}) {
+    return gpu::default_of(gpu::kAttentionDefaults, choice, class_of(report), work);
 }
 // Blocks of attention for each multiprocessor.
-inline const Default& usual_per_unit() {
+inline Default usual_per_unit() {
     return gpu::default_of(gpu::kAttentionDefaults, "per_unit", {.hip = true});
 }
 // Up to how many rows products go by vector, and by Path::few.
@@ -133,10 +136,10 @@ struct Crossovers {
     uint32_t vector_rows, few_rows;
 };
 inline Default usual_vector_rows(const DeviceReport& report) {
-    return gpu::default_of(gpu::kProductDefaults, "vector_rows", class_of(report));
+    return product_default("vector_rows", report);
 }
 inline Default usual_few_rows(const DeviceReport& report) {
-    return gpu::default_of(gpu::kProductDefaults, "few_rows", class_of(report));
+    return product_default("few_rows", report);
 }
 inline Crossovers usual_crossovers(const DeviceReport& report) {
     return {usual_vector_rows(report).value, usual_few_rows(report).value};

@@ -9,7 +9,7 @@ namespace redline::vulkan {
 class SplitKernel : public gpu::SplitAttention<VulkanKernel> {
 protected:
     SplitKernel(const Attention& op, uint32_t dims, const Device& device)
-        : SplitAttention(op, dims), wanted_(uint32_t(attention_groups(device))) {}
+        : SplitAttention(op, dims), wanted_(attention_groups(device)) {}
 
     // Push constants that all kernels have; `all`: rows that leave partial results in one place.
     template <class Args>
@@ -23,7 +23,7 @@ protected:
         push.first_stat = all * op_.shape.heads * splits * ((dims_ + 3) / 4 * 4);
         return push;
     }
-    uint32_t wanted_;  // work-groups, if there is enough to do
+    Default wanted_;  // work-groups, if there is enough to do
 };
 
 // Self has queries_of(rows), of a work-group.
@@ -34,7 +34,7 @@ public:
         rows = plan.divided_rows(rows);
         const uint64_t groups = uint64_t(rows) * this->groups_of_row(self().queries_of(rows));
         return attention_splits(gpu::most_keys(this->op_, plan), groups * this->op_.shape.kv_heads,
-                                this->chosen(row_class_of(rows), "groups", this->wanted_));
+                                this->chosen(row_class_of(rows), "groups", this->wanted_.value));
     }
 
 protected:

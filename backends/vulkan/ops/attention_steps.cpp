@@ -81,7 +81,7 @@ public:
           matrices_(matrices_fit(op.shape, plan.cache(op.cache).types, device, kMatrixQueries)),
           wide_(matrices_fit(op.shape, plan.cache(op.cache).types, device, kWideQueries)),
           types_(plan.cache(op.cache).types),
-          few_threads_(std::min(own_threads(device), kFewThreads)),
+          few_threads_(vulkan::few_threads(device)),
           most_threads_(std::min(own_threads(device), 512u)),
           subgroup_(device.subgroup()),
           fragments_(device.fragments ? &*device.fragments : nullptr),
@@ -96,7 +96,10 @@ public:
         const uint64_t least = rows_in(rows);
         Choices all = {groups_choice(wanted_)};
         if (by_matrices(least)) {
-            if (wide_) all.push_back(choice("queries", 0, {matrices_->queries, wide_->queries}));
+            if (wide_)
+                all.push_back(gpu::by_shape(
+                    "queries", gpu::default_of(gpu::kAttentionDefaults, "queries", {}, {.matrices = true}),
+                    {matrices_->queries, wide_->queries}));
             return all;
         }
         const bool few = by_few(least);
@@ -182,7 +185,8 @@ private:
     // Tiles are hardly more than those of as many rows of one sequence.
     uint32_t mixed_splits(const Plan& plan, uint32_t rows) const {
         const uint64_t tiles = (rows + kTileRows - 1) / kTileRows * tile_groups();
-        return attention_splits(plan.cache(op_.cache).sequence_rows, tiles * op_.shape.kv_heads, wanted_);
+        return attention_splits(plan.cache(op_.cache).sequence_rows, tiles * op_.shape.kv_heads,
+                                wanted_.value);
     }
     // Work-groups of a tile of rows and a kv head.
     uint32_t tile_groups() const { return gpu::query_groups(kTileRows, group(), matrices_->queries, false); }
@@ -237,31 +241,30 @@ private:
         return cut;
     }
     bool by_matrices(uint64_t rows) const { return matrices_ && rows > kFewRows; }
-    // Twice as many queries share what is read of the cache, where work-groups are many anyway. On an H100
-    // (Llama-3.1-8B, 1024 rows) they take 0.93 of the time, behind 3072 tokens 0.77; 512 rows would
-    // take 1.43.
+    // Twice as many queries where work-groups are many anyway.
     const MatrixCut& cut(uint64_t rows) const {
         const uint32_t wanted = chosen(row_class_of(rows), "queries", 0);
         if (!wide_ || wanted == matrices_->queries) return *matrices_;
         const uint64_t tiles = (rows * group() + wide_->queries - 1) / wide_->queries;
-        return wanted == wide_->queries || tiles * op_.shape.kv_heads >= wanted_ ? *wide_ : *matrices_;
+        return wanted == wide_->queries || tiles * op_.shape.kv_heads >= wanted_.value ? *wide_ : *matrices_;
     }
     bool by_few(uint64_t rows) const { return by_few(op_.shape, rows); }
-    uint32_t few_threads(uint64_t rows) const { return chosen(row_class_of(rows), "threads", few_threads_); }
+    uint32_t few_threads(uint64_t rows) const {
+        return chosen(row_class_of(rows), "threads", few_threads_.value);
+    }
 
-    // At most so many queries of a work-group. Of one row four: where more share a kv head, what one
-    // work-group reads of it the next finds in the device's cache, and it begins sooner with less to prepare.
-    // Qwen3-30B-A3B (groups of 8) behind 4096 tokens on an H100: 245 tok/s with 8, 282 with 4, 251 with 2.
-    static uint32_t usual_queries(RowClass rows, bool few) {
-        if (!few) return kMostQueries;
-        return rows == RowClass::one ? 4 : kMostFewQueries;
+    // At most so many queries of a work-group.
+    static Default usual_queries(RowClass rows, bool few) {
+        const uint32_t most = few ? kMostFewQueries : kMostQueries;
+        return gpu::default_of(gpu::kAttentionDefaults, "queries", {},
+                               {.rows = rows, .most = most, .few = few});
     }
     // Queries of one work-group: as many as share a kv head, as far as shared memory goes.
     uint32_t queries(uint32_t rows, bool several) const {
         if (several) return queries(1, false);
         if (by_matrices(rows)) return cut(rows).queries;
         const uint32_t most =
-            chosen(row_class_of(rows), "queries", usual_queries(row_class_of(rows), by_few(rows)));
+            chosen(row_class_of(rows), "queries", usual_queries(row_class_of(rows), by_few(rows)).value);
         const uint64_t room = std::min<uint64_t>(shared_, 32768);
         uint32_t n = 1;
         while (n < most && n < rows * group()) n *= 2;
@@ -275,7 +278,7 @@ private:
         const uint64_t units =
             uint64_t(op_.shape.kv_heads) * gpu::query_groups(rows, group(), queries(rows, several), several);
         return attention_splits(plan.cache(op_.cache).sequence_rows, units,
-                                chosen(row_class_of(rows), "groups", wanted_));
+                                chosen(row_class_of(rows), "groups", wanted_.value));
     }
 
     args::AttentionArgs attention_args(const View& view, uint32_t first, uint32_t splits,
@@ -348,7 +351,8 @@ private:
 
     std::optional<MatrixCut> matrices_, wide_;
     CacheTypes types_;
-    uint32_t few_threads_, most_threads_, subgroup_;
+    Default few_threads_;
+    uint32_t most_threads_, subgroup_;
     const Fragments* fragments_;
     uint64_t shared_;
 };
@@ -388,10 +392,14 @@ std::vector<uint32_t> cache_constants(const View& view, Cache cache) {
 }
 
 // On an H100 (Llama-3.1-8B, 8192 tokens in the cache) 256 give 293 tok/s, 512 277.
-uint64_t attention_groups(const Device& device) {
-    constexpr uint64_t kFull = 256;
-    if (device.attention_groups > 0) return device.attention_groups;
-    return device.report().hardware() ? kFull : 8;
+Default attention_groups(const Device& device) {
+    if (device.attention_groups > 0) return asked_for(uint32_t(device.attention_groups));
+    return gpu::default_of(gpu::kAttentionDefaults, "groups", class_of(device));
+}
+
+Default few_threads(const Device& device) {
+    return gpu::default_of(gpu::kAttentionDefaults, "threads", class_of(device),
+                           {.most = own_threads(device)});
 }
 
 uint64_t few_shared(uint32_t head_dim, uint32_t queries, uint64_t threads) {

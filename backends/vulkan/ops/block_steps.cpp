@@ -64,7 +64,7 @@ class BlockFewKernel : public RowKernel<BlockFewKernel> {
 public:
     BlockFewKernel(const Attention& op, const Device& device)
         : RowKernel(op, op.shape.head_dim, device),
-          threads_(std::min(own_threads(device), kFewThreads)),
+          threads_(few_threads(device).value),
           room_(std::min<uint64_t>(device.report().limits.maxComputeSharedMemorySize, 32768)) {}
 
     static bool fits(const Attention& op) {
@@ -73,7 +73,9 @@ public:
 
     Choices choices(RowClass) const override {
         const uint32_t most = queries(kMostFewQueries);
-        return {groups_choice(wanted_), choice("queries", most, gpu::halves_of(most / 2))};
+        const Default usual =
+            gpu::default_of(gpu::kAttentionDefaults, "queries", {}, {.rows = RowClass::few, .most = most});
+        return {groups_choice(wanted_), choice("queries", usual, gpu::halves_of(most / 2))};
     }
 
     Status record(Recorder& recorder, const View& view) const override {

@@ -182,7 +182,7 @@ private:
         return shared_.route()->record_of(recorder, shared, x, norm, true);
     }
 
-    const Default& expert_default(std::string_view name) const {
+    Default expert_default(std::string_view name) const {
         return gpu::default_of(gpu::kExpertDefaults, name, class_of(device_));
     }
     uint32_t most_apart() const { return chosen(RowClass::some, "alone_rows", usual_apart_.value); }
@@ -193,8 +193,9 @@ private:
 
     // Work-groups of all rows of a dispatch, for the products with chosen experts and with the shared one.
     Choice apart_groups() const {
-        const uint32_t most = most_owners(device_);
-        return choice(std::string(kApartGroups), most, {most / 2, 2 * most, 4 * most});
+        const Default usual = most_owners(device_);
+        const uint32_t most = usual.value;
+        return choice(std::string(kApartGroups), usual, {most / 2, 2 * most, 4 * most});
     }
 
     // Dispatches between two barriers run side by side: those of the shared expert beside the chosen ones'.

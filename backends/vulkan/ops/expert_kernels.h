@@ -52,6 +52,7 @@ protected:
     // True where places of a step of so many rows are sorted by expert.
     bool sorts(uint64_t rows) const;
     uint32_t threads(uint64_t rows) const;
+    Default usual_threads() const;
     // The product of sorted places, with the values that were chosen for so many rows.
     ExpertProduct sorted(uint64_t rows) const;
 

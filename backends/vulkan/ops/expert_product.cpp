@@ -6,17 +6,12 @@ namespace redline::vulkan {
 
 namespace {
 
-// Tiles have room for so many entries of one expert, or twice or four times as many.
+// Tiles have room for so many entries of one expert at least.
 constexpr uint32_t kFewestEntries = 32;
 
-// An expert's entries should mostly fit one tile, since each tile decodes the weights anew, but room that is
-// left over is multiplied as well. Entries spread unevenly. With 32 entries on average tiles of 32 take 0.76
-// of the time of tiles of 64 (an H100, Q4_K and Q6_K, 768 x 2048). By the times of dense tiles
-// (coop_tiles.cpp) the largest pay from 128 entries on; not measured with experts.
 uint32_t entries_of_tile(uint64_t entries, uint64_t experts) {
-    const uint64_t each = entries / experts;
-    if (each <= kFewestEntries) return kFewestEntries;
-    return each < 4 * kFewestEntries ? 2 * kFewestEntries : 4 * kFewestEntries;
+    const gpu::Work work = {.tokens = uint32_t(entries / experts)};
+    return gpu::default_of(gpu::kExpertDefaults, "tile_tokens", {}, work).value;
 }
 
 }  // namespace

@@ -21,7 +21,11 @@ public:
     uint32_t room = 0;
     bool int8 = false;  // Path::int8_matrices
     static constexpr std::string_view kTiled = "expert_coop";
-    static Choices choices() { return {choice("tile_tokens", 0, {32, 64, 128})}; }
+    static Choices choices() {
+        Default usual = gpu::default_of(gpu::kExpertDefaults, "tile_tokens", {});
+        usual.value = 0;
+        return {gpu::by_shape("tile_tokens", usual, {32, 64, 128})};
+    }
 
     // Of scratch, from offset 0, for at most so many rows.
     uint64_t scratch(uint64_t rows) const { return layout(rows).bytes; }

@@ -4,9 +4,6 @@ namespace redline::vulkan {
 
 namespace {
 
-// Units of a lane, of each matrix, that are read before one is multiplied.
-constexpr uint32_t kGatedAhead = 2, kSumAhead = 4;
-
 // Where experts begin, and what they count, takes shared memory beside the row; a choice some for each
 // expert.
 bool has_room(const Device& device, const Tensor& w, uint64_t activations, uint64_t more) {
@@ -32,7 +29,7 @@ Status record_expert_row(Recorder& recorder, const View& view, const ExpertRow& 
     const WeightPart& part = w.parts.front();
     const Shape& shape = view.plan.weight(row.w).tensor.shape;
     const bool takes = view.taken.bytes != 0, leaves = view.left.bytes != 0;
-    const OwnCut cut = own_cut(recorder.device(), row.cut, 1, row.up ? kGatedAhead : kSumAhead);
+    const OwnCut cut = own_cut(recorder.device(), row.cut, 1, bool(row.up));
     const uint64_t places = row.up ? row.used : 1, results = places * shape.rows;
     args::ExpertRowArgs push = {};
     push.units = w.units(part);

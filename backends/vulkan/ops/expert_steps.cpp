@@ -181,15 +181,20 @@ Choices AnyExperts::choices(RowClass rows) const {
         return all;
     }
     if (rows == RowClass::one && by_row()) return product_choices(device_, Path::dot_own, results(), true);
-    const uint32_t own = by_dots() ? own_threads(device_) : kThreads;
     std::vector<uint32_t> threads;
     for (uint32_t n = std::max(64u, device_.subgroup()); n <= own_threads(device_); n *= 2)
         threads.push_back(n);
-    return {choice("threads", own, std::move(threads))};
+    return {choice("threads", usual_threads(), std::move(threads))};
+}
+
+Default AnyExperts::usual_threads() const {
+    Default usual = product_default(device_, "threads", {.by_row = by_dots()});
+    if (by_dots()) usual.value = own_threads(device_);
+    return usual;
 }
 
 uint32_t AnyExperts::threads(uint64_t rows) const {
-    return chosen(row_class_of(rows), "threads", by_dots() ? own_threads(device_) : kThreads);
+    return chosen(row_class_of(rows), "threads", usual_threads().value);
 }
 
 ExpertProduct AnyExperts::sorted(uint64_t rows) const {

@@ -81,23 +81,23 @@ struct FragmentCut {
 FragmentCut fragment_cut(const Device& device, const Fragments& fragments, bool paired, uint64_t results,
                          uint64_t cols, uint64_t rows, uint64_t book_bytes, bool leaves,
                          const ProductCut& wanted) {
-    constexpr uint64_t kSubgroupsEach = 16;  // of a processor
     // So that each invocation of a work-group has all registers that it may have.
     constexpr uint32_t kShared = 32768, kMostThreads = 512;
     const VkPhysicalDeviceLimits& limits = device.report().limits;
     const MatrixShape& shape = fragments.shape;
     const uint32_t pair = paired ? 2 : 1, tokens = fragment_tokens(fragments, rows);
-    FragmentCut cut = {tokens,
-                       wanted.high > 0         ? wanted.high * pair
-                       : paired || tokens > 16 ? 2u
-                                               : 1u,
-                       8, 1, 0};
-    if (leaves) cut.high = std::max(cut.high, pair * (kHandedPart / shape.m));
     const uint64_t tiles = (results + pair * shape.m - 1) / (pair * shape.m),
                    groups = (cols + 32 * fragments.owners - 1) / (32 * fragments.owners);
+    gpu::DeviceClass with = class_of(device);
+    with.units = processors(device);
+    const auto usual = [&](std::string_view name) {
+        const gpu::Work work = {.groups = tiles, .tokens = tokens, .gated = paired};
+        return gpu::default_of(gpu::kProductDefaults, name, with, work).value;
+    };
+    FragmentCut cut = {tokens, pair * (wanted.high > 0 ? wanted.high : usual("high")),
+                       wanted.deep > 0 ? wanted.deep : usual("deep"), 1, 0};
+    if (leaves) cut.high = std::max(cut.high, pair * (kHandedPart / shape.m));
     const uint32_t most = std::min(limits.maxComputeWorkGroupInvocations, kMostThreads) / device.subgroup();
-    if (tiles * cut.deep < kSubgroupsEach * processors(device)) cut.deep = 16;
-    if (wanted.deep > 0) cut.deep = wanted.deep;
     while (cut.deep > 1 && (cut.deep > most || cut.deep * 2 > groups)) cut.deep /= 2;
     const uint32_t each = cut.deep * pair * shape.m * shape.n * 4,
                    puts = cut.high / pair * (tokens / shape.n);
@@ -121,8 +121,9 @@ bool FewProducts::wanted(const Device& device, const Format& format, uint64_t co
         return false;
     const std::string_view layout = weight_layout(format)->name;
     if (fragments) return Pipelines::exists(fmt::format("linear_fragments.{}", layout));
-    const uint32_t vector_rows =
-        ways.vector_rows > 0 ? ways.vector_rows : product_default(device, "vector_rows", format.name).value;
+    const uint32_t vector_rows = ways.vector_rows > 0
+                                     ? ways.vector_rows
+                                     : product_default(device, "vector_rows", {.format = format.name}).value;
     return rows > vector_rows && Pipelines::exists(fmt::format("linear_few.{}", layout)) &&
            few_tile(device, rows);
 }

@@ -89,6 +89,11 @@ Status record_store(Recorder& recorder, const View& view, const LatentStore& op)
         push, striding(view.rows));
 }
 
+// `most`: that there is room for.
+Default latent_default(std::string_view choice, uint32_t most, bool matrices = false) {
+    return gpu::default_of(gpu::kLatentDefaults, choice, {}, {.most = most, .matrices = matrices});
+}
+
 // How queries of heads of one width share work-groups.
 struct LatentFit {
     uint32_t heads, width, rank, threads;
@@ -117,9 +122,10 @@ struct LatentFit {
         return n;
     }
     // Work-groups, if there is enough to do, and queries of one of them.
-    Choices choices(RowClass rows, uint32_t more, uint32_t wanted) const {
+    Choices choices(RowClass rows, uint32_t more, const Default& wanted) const {
         const uint32_t most = queries(rows == RowClass::one ? 1 : kMostQueries, more);
-        return {groups_choice(wanted), choice("queries", most, gpu::halves_of(most / 2))};
+        return {groups_choice(wanted),
+                choice("queries", latent_default("queries", most), gpu::halves_of(most / 2))};
     }
 };
 
@@ -200,8 +206,9 @@ public:
             queries.push_back(other.queries);
             keys.push_back(other.keys);
         }
-        return {groups_choice(wanted_groups(cut)), choice("queries", cut->queries, std::move(queries)),
-                choice("keys", cut->keys, std::move(keys))};
+        return {groups_choice(wanted_groups(cut)),
+                choice("queries", latent_default("queries", cut->queries, true), std::move(queries)),
+                choice("keys", latent_default("keys", cut->keys, true), std::move(keys))};
     }
 
     Precision precision(uint64_t rows) const override {
@@ -236,8 +243,7 @@ public:
     }
 
 private:
-    // Unless another is chosen, for rows whose queries could share a work-group: tiles of the most keys
-    // first, since each costs the same few barriers.
+    // Unless another is chosen, for rows whose queries could share a work-group.
     const MatrixCut* usual_cut(uint32_t rows) const {
         const uint32_t there = rows * op_.shape.heads;
         const MatrixCut* usual = nullptr;
@@ -260,9 +266,10 @@ private:
             if (cut.queries == queries && cut.keys == keys) return &cut;
         return usual;
     }
-    // Work-groups, if there is enough to do. On matrix units fewer are enough: each has more queries, whose
-    // sums it writes for the merge.
-    uint32_t wanted_groups(const MatrixCut* cut) const { return cut ? (wanted_ + 1) / 2 : wanted_; }
+    // Work-groups, if there is enough to do.
+    Default wanted_groups(const MatrixCut* cut) const {
+        return cut ? latent_default("groups", wanted_.value) : wanted_;
+    }
 
     uint32_t queries(uint32_t rows, bool several) const {
         if (const MatrixCut* cut = cut_of(rows, several)) return cut->queries;
@@ -272,9 +279,9 @@ private:
     uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
         rows = plan.divided_rows(rows);
         const uint32_t groups = gpu::query_groups(rows, op_.shape.heads, queries(rows, several), several);
-        return attention_splits(plan.cache(op_.cache).sequence_rows, groups,
-                                chosen(row_class_of(rows), "groups", wanted_groups(cut_of(rows, several))),
-                                kMostSplits);
+        return attention_splits(
+            plan.cache(op_.cache).sequence_rows, groups,
+            chosen(row_class_of(rows), "groups", wanted_groups(cut_of(rows, several)).value), kMostSplits);
     }
 
     Status record_rows(Recorder& recorder, const View& view, const args::AttentionArgs& push, uint32_t rows,

@@ -27,8 +27,10 @@ uint32_t dot_rows(const Device& device, const WeightLayout& layout, uint64_t row
     return each;
 }
 constexpr uint32_t kTile = 64;  // of linear_tile, both ways
-// Units of a lane, of each matrix, that a kernel of one row reads before it multiplies one.
-constexpr uint32_t kLinearAhead = 4, kGatedAhead = 2;
+// Of products by vector that take prepared activations, or floats.
+uint32_t vector_threads(const Device& device, const ProductCut& cut) {
+    return cut.threads > 0 ? cut.threads : product_default(device, "threads").value;
+}
 
 // In f32.
 Status record_tiles(Recorder& recorder, const View& view, const MatrixProduct& p, const PlacedWeight& w,
@@ -49,7 +51,7 @@ Status record_tiles(Recorder& recorder, const View& view, const MatrixProduct& p
 Status record_own(Recorder& recorder, const View& view, std::string_view kernel, const MatrixProduct& p,
                   const PlacedWeight& w, const WeightPart& part, const WeightPart* up, const Activations& x) {
     const bool takes = view.taken.bytes != 0, leaves = view.left.bytes != 0;
-    const OwnCut cut = own_cut(recorder.device(), p.cut, up ? 1 : 0, up ? kGatedAhead : kLinearAhead);
+    const OwnCut cut = own_cut(recorder.device(), p.cut, up ? 1 : 0, up != nullptr);
     args::LinearArgs push = linear_args(w, part, p, x.norm());
     push.act = uint32_t(p.act);
     push.function = function_arg(p.function);
@@ -93,7 +95,7 @@ Status record_part(Recorder& recorder, const View& view, const MatrixProduct& p,
                    per_subgroup = p.cut.rows > 0 ? p.cut.rows
                                   : dot ? dot_rows(recorder.device(), *w.layout, part.rows, tokens, 1)
                                         : rows_per_subgroup(w),
-                   threads = p.cut.threads > 0 ? p.cut.threads : kThreads;
+                   threads = vector_threads(recorder.device(), p.cut);
     const Binding bias = view.vector(p.bias, view.step);
     const Groups groups =
         striding(vector_groups(part.rows, per_subgroup, recorder.device(), threads, p.cut.subgroup),
@@ -350,7 +352,7 @@ private:
         product.stride = view.width(op_.y());
         product.act = *op_.act;
         product.cut = cut(view.apart ? 1 : view.rows);
-        const uint32_t threads = product.cut.threads > 0 ? product.cut.threads : kThreads,
+        const uint32_t threads = vector_threads(device_, product.cut),
                        subgroup = product.cut.subgroup > 0 ? product.cut.subgroup : device_.subgroup();
         const bool own = way == Path::floats_own;
         const Binding gain = view.vector(op_.norm.gain, view.step);
@@ -454,24 +456,19 @@ args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, cons
 // No more subgroups of a work-group than any device allows where their size is required.
 uint32_t own_threads(const Device& device) {
     const VkPhysicalDeviceLimits& limits = device.report().limits;
-    return std::min({kOwnThreads, 32 * device.subgroup(), limits.maxComputeWorkGroupInvocations,
-                     limits.maxComputeWorkGroupSize[0]});
+    return std::min({product_default(device, "threads", {.by_row = true}).value, 32 * device.subgroup(),
+                     limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]});
 }
 
-// On an H100 (Llama-3.1-8B Q4_K_M, tok/s) 264 give 367.7, 512 366.0, 1024 362.6.
-uint32_t most_owners(const Device& device) {
-    return device.report().hardware() ? 264 : 4;
-}
-
-OwnCut own_cut(const Device& device, const ProductCut& cut, uint32_t rows, uint32_t ahead) {
+OwnCut own_cut(const Device& device, const ProductCut& cut, uint32_t rows, bool gated) {
     OwnCut own = {};
     own.subgroup = cut.subgroup > 0 ? cut.subgroup : device.subgroup();
     own.threads = cut.threads > 0 ? cut.threads : own_threads(device);
     const uint32_t subgroups = std::max(1u, own.threads / own.subgroup);
     own.rows = rows > 0 ? rows : cut.rows > 0 ? cut.rows : subgroups < kHalfUnit ? 2 : 1;
     own.group = std::max(kHalfUnit, subgroups * own.rows);
-    own.ahead = cut.ahead > 0 ? cut.ahead : ahead;
-    own.groups = cut.groups > 0 ? cut.groups : most_owners(device);
+    own.ahead = cut.ahead > 0 ? cut.ahead : product_default(device, "ahead", {.gated = gated}).value;
+    own.groups = cut.groups > 0 ? cut.groups : most_owners(device).value;
     return own;
 }
 
@@ -492,9 +489,13 @@ std::vector<uint32_t> subgroup_sizes(const Device& device) {
 
 Choices product_choices(const Device& device, Path path, uint64_t results, bool gated) {
     if (path == Path::tiles || path == Path::few) return {};
+    const gpu::Work work = {.by_row = path == Path::dot_own, .gated = gated};
+    const auto by_shape = [&](const char* name, std::vector<uint32_t> others) {
+        return gpu::by_shape(name, product_default(device, name, work), std::move(others));
+    };
     if (in_coop_tiles(path))
-        return {choice("tile_rows", 0, {128, 64}), choice("tile_tokens", 0, {128, 64, 32}),
-                choice("depth", 0, {32})};
+        return {by_shape("tile_rows", {128, 64}), by_shape("tile_tokens", {128, 64, 32}),
+                by_shape("depth", {32})};
     const std::vector<uint32_t> sizes = subgroup_sizes(device);
     const VkPhysicalDeviceLimits& limits = device.report().limits;
     const uint32_t most =
@@ -502,17 +503,18 @@ Choices product_choices(const Device& device, Path path, uint64_t results, bool 
                   limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]});
     std::vector<uint32_t> threads;
     for (uint32_t n = std::max(64u, device.subgroup()); n <= most; n *= 2) threads.push_back(n);
-    Choices all = {choice("threads", 0, std::move(threads))};
-    if (!gated) all.push_back(choice("rows", 0, {1, 2, 4}));
-    if (sizes.size() > 1) all.push_back(choice("subgroup", 0, {sizes.begin() + 1, sizes.end()}));
+    Choices all = {by_shape("threads", std::move(threads))};
+    if (!gated) all.push_back(by_shape("rows", {1, 2, 4}));
+    if (sizes.size() > 1) all.push_back(by_shape("subgroup", {sizes.begin() + 1, sizes.end()}));
     if (path != Path::dot_own) return all;
-    all.push_back(choice("ahead", 0, {1, 2, 4, 8}));
+    all.push_back(by_shape("ahead", {1, 2, 4, 8}));
     const uint64_t whole = std::min<uint64_t>((results + kHalfUnit - 1) / kHalfUnit, UINT32_MAX);
     std::vector<uint32_t> groups;
     for (const uint32_t n : {32u, 64u, 96u, 128u, 192u, 384u, 512u, 1024u})
         if (n < whole) groups.push_back(n);
     groups.push_back(uint32_t(whole));
-    all.push_back(choice("groups", 0, std::move(groups), true));
+    all.push_back(by_shape("groups", std::move(groups)));
+    all.back().any = true;
     return all;
 }
 

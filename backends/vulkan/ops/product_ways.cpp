@@ -16,6 +16,12 @@ bool can_go_few(const Device& device, std::span<const Tensor> tensors, uint64_t 
     });
 }
 
+// A default that is known where the size of a step is.
+Default unknown(Default usual) {
+    usual.value = 0;
+    return usual;
+}
+
 }  // namespace
 
 // Fragments are left out here, since their use is a choice itself.
@@ -26,14 +32,16 @@ gpu::DeviceClass class_of(const Device& device) {
             .wave = device.subgroup(),
             .matrix_units = device.use_matrix() && matrix_shape(device.report()) != nullptr,
             .fragments_apart = apart,
-            .group_matrices = device.unpacks()};
+            .group_matrices = device.unpacks(),
+            .hardware = device.report().hardware(),
+            .units = device.report().units};
 }
 
 Default usual_fragment_rows(const Device& device, std::span<const Tensor> tensors) {
-    if (device.always_fragments) return {kMostFew};
+    if (device.always_fragments) return asked_for(kMostFew);
     Default least = {UINT32_MAX};
     for (const Tensor& w : tensors) {
-        const Default& usual = product_default(device, "fragment_rows", w.format->name);
+        const Default usual = product_default(device, "fragment_rows", {.format = w.format->name});
         if (usual.value < least.value) least = usual;
     }
     return least;
@@ -69,8 +77,8 @@ const Fragments* AnyProduct::fragments_of(const Device& device, std::span<const 
 void AnyProduct::add_fragments(Choices& all, const Device& device) {
     const Default usual = uses_fragments(device);
     all.push_back(choice("fragments", usual, {1 - usual.value}));
-    all.push_back(choice("deep", 0, {4, 8, 16}));
-    all.push_back(choice("high", 0, {1, 2}));
+    all.push_back(choice("deep", unknown(product_default(device, "deep")), {4, 8, 16}));
+    all.push_back(choice("high", unknown(product_default(device, "high")), {1, 2}));
 }
 
 void AnyProduct::add_ways(Choices& all, const Device& device, std::span<const Tensor> tensors,
@@ -86,9 +94,11 @@ void AnyProduct::add_ways(Choices& all, const Device& device, std::span<const Te
     if (rows == RowClass::few && few) {
         gpu::DeviceClass with = class_of(device);
         with.fragments = filled && uses_fragments(device).value != 0;
-        Choice one = crossover("vector_rows", Default{}, {1, 2, 4, kFewRows});
-        one.usual = gpu::default_of(gpu::kProductDefaults, "vector_rows", with, tensors.front().format->name);
-        all.push_back(std::move(one));
+        all.push_back(gpu::by_shape("vector_rows",
+                                    gpu::default_of(gpu::kProductDefaults, "vector_rows", with,
+                                                    {.format = tensors.front().format->name}),
+                                    {1, 2, 4, kFewRows}));
+        all.back().crossover = true;
     }
     if (rows == RowClass::some && few)
         all.push_back(crossover("few_rows", product_default(device, "few_rows"), {kFewRows, 16, 32}));
@@ -102,7 +112,7 @@ void AnyProduct::add_ways(Choices& all, const Device& device, std::span<const Te
     if (rows == RowClass::many && std::ranges::any_of(tensors, [&](const Tensor& w) {
             return quantized(w) && path_in(w) == Path::matrices;
         })) {
-        const Default& usual = product_default(device, "unpack");
+        const Default usual = product_default(device, "unpack");
         all.push_back(choice("unpack", usual, {1 - usual.value}));
     }
 }

@@ -37,27 +37,27 @@ Status record_convolve(Recorder& recorder, const View& view, const Convolve& op)
         push, striding(stretches * pieces * view.segments()));
 }
 
-// Threads of a work-group: half as many have half of a state's block, so that work-groups are more.
+// Threads of a work-group.
 Choice thread_choice(const Device& device) {
+    const Default usual = gpu::default_of(gpu::kRecurrentDefaults, "threads", class_of(device));
     std::vector<uint32_t> threads;
     for (uint32_t n = std::max(kThreads / 2, device.subgroup()); n <= own_threads(device); n *= 2)
         threads.push_back(n);
-    return choice("threads", kThreads, std::move(threads));
+    return choice("threads", usual, std::move(threads));
 }
 
 uint64_t delta_units(const DeltaShape& s, uint32_t columns) {
     return uint64_t(s.heads) * ((s.value_dim + columns - 1) / columns);
 }
 
-// With twice as many an invocation has half as much to do and work-groups are twice as many: for devices with
-// more units than there would be work-groups otherwise, and for keys that are too long otherwise.
 Choice lane_choice(const DeltaShape& s, const Device& device) {
-    if (!device.use_clustered()) return choice("lanes", std::min(kDeltaLanes, device.subgroup()), {});
-    if (device.subgroup() < 2 * kDeltaLanes) return choice("lanes", kDeltaLanes, {});
-    const uint32_t units = device.report().units, columns = kThreads / kDeltaLanes * RL_DELTA_COLUMNS;
-    const bool twice = units == 0 || units > delta_units(s, columns) || s.key_dim > 128;
-    const uint32_t first = twice ? 2 * kDeltaLanes : kDeltaLanes;
-    return choice("lanes", first, {kDeltaLanes, 2 * kDeltaLanes});
+    const bool twice = device.use_clustered() && device.subgroup() >= 2 * kDeltaLanes;
+    const uint32_t once = device.use_clustered() ? kDeltaLanes : std::min(kDeltaLanes, device.subgroup());
+    const gpu::Work work = {.groups = delta_units(s, kThreads / kDeltaLanes * RL_DELTA_COLUMNS),
+                            .dims = s.key_dim,
+                            .most = twice ? 2 * kDeltaLanes : once};
+    return choice("lanes", gpu::default_of(gpu::kRecurrentDefaults, "lanes", class_of(device), work),
+                  twice ? std::vector{kDeltaLanes, 2 * kDeltaLanes} : std::vector<uint32_t>());
 }
 
 class DeltaNetKernel : public VulkanKernel {
@@ -75,7 +75,7 @@ public:
         const DeltaShape& s = op_.shape;
         const Device& device = recorder.device();
         const RowClass rows_class = row_class_of(view.rows);
-        const uint32_t threads = chosen(rows_class, "threads", kThreads),
+        const uint32_t threads = chosen(rows_class, "threads", threads_.values[0]),
                        shared_by = chosen(rows_class, "lanes", lanes_.values[0]),
                        columns = threads / shared_by * RL_DELTA_COLUMNS;
         const bool clustered = device.use_clustered(),
@@ -122,7 +122,7 @@ public:
     Status record(Recorder& recorder, const View& view) const override {
         const ScanShape& s = op_.shape;
         const Device& device = recorder.device();
-        const uint32_t threads = chosen(row_class_of(view.rows), "threads", kThreads),
+        const uint32_t threads = chosen(row_class_of(view.rows), "threads", threads_.values[0]),
                        lanes = std::min(kScanLanes, device.subgroup()), apart = threads / lanes,
                        each = (s.state_dim + 4 * lanes - 1) / (4 * lanes) * 4;
         // As few blocks as registers allow, and as few rows of each as then do.

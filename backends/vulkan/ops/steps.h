@@ -16,9 +16,6 @@ using gpu::kFewRows, gpu::kFewTileRows, gpu::kMostFew, gpu::on_matrices, gpu::Pa
 
 // Invocations per work-group, of kernels that have no reason for another number.
 constexpr uint32_t kThreads = 128;
-// Of kernels that prepare activations by themselves: small ones would only prepare them more often. On an
-// H100 (Llama-3.1-8B Q4_K_M, tok/s) 512 give 319, 256 297, 1024 288.
-constexpr uint32_t kOwnThreads = 512;
 
 // One invocation per element, or fewer that stride over them.
 inline Groups element_groups(uint64_t elements) {
@@ -123,9 +120,10 @@ void set_rows(Args& push, const CacheInfo& cache) {
     push.first_page = cache.first_page;
 }
 // Work-groups of attention that fill a device.
-uint64_t attention_groups(const Device& device);
-inline Choice groups_choice(uint32_t wanted) {
-    return choice("groups", wanted, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted});
+Default attention_groups(const Device& device);
+inline Choice groups_choice(const Default& usual) {
+    const uint32_t wanted = usual.value;
+    return choice("groups", usual, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted});
 }
 // Splits over keys by which `units` work-groups become so many at least, where there are keys for them: fewer
 // than 64 keys are not worth a work-group. `most`: 64 (kThreads / 2: see attention.comp) where the last
@@ -142,9 +140,9 @@ inline Binding claim_partials(Recorder& recorder, const View& view, uint64_t byt
 // Of kernels over few_tiles.glsl: at most so many queries and invocations of a work-group, and the shared
 // memory that they take.
 constexpr uint32_t kMostFewQueries = 8;
-constexpr uint32_t kFewThreads = 256;
 constexpr uint32_t kMostFewHeadDim = 256;
 uint64_t few_shared(uint32_t head_dim, uint32_t queries, uint64_t threads);
+Default few_threads(const Device& device);
 
 // True where activations are in order. On other paths on matrix units the middle two of four have changed
 // places: see half_units.glsl.
@@ -158,9 +156,12 @@ inline bool in_coop_tiles(Path path) {
 // `rows` of x; `cols` of the weight.
 Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
 gpu::DeviceClass class_of(const Device& device);
-inline const Default& product_default(const Device& device, std::string_view choice,
-                                      std::string_view format = {}) {
-    return gpu::default_of(gpu::kProductDefaults, choice, class_of(device), format);
+inline Default product_default(const Device& device, std::string_view choice, const gpu::Work& work = {}) {
+    return gpu::default_of(gpu::kProductDefaults, choice, class_of(device), work);
+}
+// Where a test or a report has asked for a value.
+inline Default asked_for(uint32_t value) {
+    return {value, "all", "asked for", "now"};
 }
 // Which ways products of few and of many rows go: defaults, or values of choices.
 struct Ways {
@@ -210,12 +211,14 @@ struct OwnCut {
     uint64_t groups;  // at most
 };
 // As `cut` has it. `rows`: of a subgroup, whatever `cut` has; 0: as `cut` has them, or as many as make half a
-// unit. `ahead`: where `cut` has none.
-OwnCut own_cut(const Device& device, const ProductCut& cut, uint32_t rows, uint32_t ahead);
+// unit. `gated`: of two matrices.
+OwnCut own_cut(const Device& device, const ProductCut& cut, uint32_t rows, bool gated);
 // The grid of such a kernel: `results` of each row, and rows that are apart along y.
 Groups own_groups(const View& view, const OwnCut& cut, uint64_t results);
 // No more work-groups that take or prepare activations by themselves than fill a device.
-uint32_t most_owners(const Device& device);
+inline Default most_owners(const Device& device) {
+    return product_default(device, "groups");
+}
 // `cut` with tiles, where it has none yet, of which so many processors get one each: for weights of `rows`
 // rows together, and a step of `tokens` rows. All steps of a class of rows get the same, for the number of
 // rows that the tuner times, so that they share pipelines.
@@ -231,13 +234,13 @@ Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const
 std::string int8_module(const Device& device, std::string_view kernel, const WeightLayout& layout);
 // The default of "int8", for products of many rows.
 inline Default uses_int8(const Device& device) {
-    return device.always_int8 ? Default{1} : product_default(device, "int8");
+    return device.always_int8 ? asked_for(1) : product_default(device, "int8");
 }
 // Of products that go this way; of one row, or of few, or of a tile's many. `results`: rows of all matrices.
 Choices product_choices(const Device& device, Path path, uint64_t results, bool gated);
 // The default of "fragments": products of few rows fill matrices by their elements.
 inline Default uses_fragments(const Device& device) {
-    if (device.always_fragments && device.fragments) return {1};
+    if (device.always_fragments && device.fragments) return asked_for(1);
     return product_default(device, "fragments");
 }
 // Up to how many rows products with all of these do so by default.
@@ -401,7 +404,7 @@ private:
     uint32_t counters_ = 0;  // that are in use
 };
 
-// kOwnThreads, as far as the device goes.
+// Invocations of work-groups that prepare activations by themselves, as far as the device goes.
 uint32_t own_threads(const Device& device);
 // Work-groups of `threads` whose subgroups own `per_subgroup` rows each.
 uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device,

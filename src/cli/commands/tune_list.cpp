@@ -40,8 +40,8 @@ std::string measured_text(const KeptTimes* times) {
 // "64: HIP, waves of 32; measured on an H200, 2026-11-29"
 std::string reason_text(const Choice& choice) {
     const Default& usual = choice.usual;
-    return fmt::format("{}: {}; {}{}{}", default_value(choice), usual.devices, usual.source,
-                       usual.date.empty() ? "" : ", ", usual.date);
+    return fmt::format("{}: {}; {}, {}", value_text(default_value(choice), choice), usual.devices,
+                       usual.source, usual.date);
 }
 
 }  // namespace
@@ -60,8 +60,7 @@ std::string choices_text(const std::string& id, const DeviceInfo& device, std::s
                                 value_text(used_value(kernel, one), one),
                                 fmt::format("{}{}", fmt::join(others, " "), one.any ? " ..." : ""),
                                 measured_text(measured(kernel, times)), kernel.op);
-            std::set<std::string>& lines = reasons[one.name];
-            if (!one.usual.devices.empty()) lines.insert(reason_text(one));
+            reasons[one.name].insert(reason_text(one));
         }
     if (all.empty()) return text + "no kernel of this model has a choice there\n";
     text += "\n";
@@ -78,17 +77,16 @@ Json choices_json(const std::string& id, const DeviceInfo& device, std::span<con
     for (const KernelChoices& kernel : all) {
         Json choices = Json::array();
         for (const Choice& one : kernel.choices) {
-            Json row = {{"name", one.name},
-                        {"meaning", choice_meaning(one.name)},
-                        {"default", default_value(one)},
-                        {"used", used_value(kernel, one)},
-                        {"values", one.values},
-                        {"others_possible", one.any},
-                        {"crossover", one.crossover},
-                        {"why", nullptr}};
-            if (!one.usual.devices.empty())
-                row["why"] = {
-                    {"devices", one.usual.devices}, {"source", one.usual.source}, {"date", one.usual.date}};
+            Json row = {
+                {"name", one.name},
+                {"meaning", choice_meaning(one.name)},
+                {"default", default_value(one)},
+                {"used", used_value(kernel, one)},
+                {"values", one.values},
+                {"others_possible", one.any},
+                {"crossover", one.crossover},
+                {"why",
+                 {{"devices", one.usual.devices}, {"source", one.usual.source}, {"date", one.usual.date}}}};
             choices.push_back(std::move(row));
         }
         Json row = {{"family", kernel.family}, {"op", kernel.op},    {"rows", row_class_name(kernel.rows)},
