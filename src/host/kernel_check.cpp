@@ -16,19 +16,18 @@ void say_details(const SelfTest& test, Notes& notes) {
         notes.detail(fmt::format("{}: {}", kernel_text(kernel.key), kernel.what));
 }
 
-// One line for all wrong kernels of a device that goes on without them.
+// One line for all wrong kernels of a device that goes on without them, or with other variants of them.
 void say_verdicts(const std::string& device, const CheckedKernels& checked, const HostOptions& options) {
     Notes& notes = *options.notes;
     const SelfTest& test = checked.found;
     const size_t known = checked.before.wrong.size(), found = test.wrong.size(),
                  all = test.right.size() + found;
+    const WrongKernels wrong = wrong_kernels(checked);
     if (found > 0)
-        notes.note(fmt::format("{}: {})", put_aside_text(known + found, device, test.wrong[0].key),
-                               test.wrong[0].what));
+        notes.note(wrong_text(wrong, device, true));
     else if (known > 0)
-        notes.note(fmt::format("{}); {} checks again",
-                               put_aside_text(known, device, checked.before.wrong.begin()->first),
-                               options.names->check_again));
+        notes.note(
+            fmt::format("{}; {} checks again", wrong_text(wrong, device, false), options.names->check_again));
     if (all > 0 && found == 0)
         notes.inform(fmt::format("kernels: {} checked for the first time on {}, all right in {:.1f} s", all,
                                  device, test.seconds));

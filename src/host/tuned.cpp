@@ -83,14 +83,17 @@ std::vector<std::string> tuned_kernels_of(const Model& model, Backend& backend,
     for (const Plan& plan : plans.value()) {
         const Result<BoundPlan> bound = lower(plan, backend, options.fuse);
         if (!bound) continue;
-        for (const Step& step : bound.value().plan.steps)
+        const std::vector<Step>& steps = bound.value().plan.steps;
+        for (size_t i = 0; i < steps.size(); ++i) {
+            // A variant that is wrong is not taken.
+            const TakenVariants& taken = bound.value().kernels[i]->taken();
             for (const RowClass rows : kRowClassList) {
-                const auto found = backend.variants().find({kernel_key(step.op, bound.value().plan), rows});
-                if (found == backend.variants().end()) continue;
-                std::string text = fmt::format("{}, {}: {}", op_text(step.op, bound.value().plan),
-                                               row_class_name(rows), variant_text(found->second));
+                if (taken[size_t(rows)].empty()) continue;
+                std::string text = fmt::format("{}, {}: {}", op_text(steps[i].op, bound.value().plan),
+                                               row_class_name(rows), variant_text(taken[size_t(rows)]));
                 if (met.insert(text).second) out.push_back(std::move(text));
             }
+        }
     }
     return out;
 }

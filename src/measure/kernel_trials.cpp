@@ -26,6 +26,7 @@ constexpr double kMostNoise = 1e-2;  // relative to the results' power: the boun
 constexpr double kByChance = 3.0;    // times the limits of the op tests, for drivers that these have not met
 constexpr uint32_t kHistory = 257;   // positions before the compared one, in steps of one row
 constexpr size_t kTogether = 32;     // trials whose weights are on the device at a time
+constexpr uint64_t kVariantElements = 1u << 24;  // of a matrix of one row's, so that its variant applies
 
 struct Written {
     Slot slot;
@@ -69,6 +70,7 @@ void make(Trial& trial) {
     const Plan& plan = *trial.of.plan;
     const Op& op = plan.steps[trial.of.step].op;
     const uint32_t seed = seed_of(trial.of);
+    if (!trial.of.variants[size_t(RowClass::one)].empty()) trial.of.size.elements = kVariantElements;
     trial.made = trial.of.is_pair() ? pair_alone(plan.steps[trial.of.from].op, op, plan, seed, true)
                                     : op_alone(op, plan, seed, trial.of.size);
 }
@@ -208,6 +210,37 @@ Plan among_all(const Trial& trial, std::span<const WeightInfo> weights, std::spa
     return plan;
 }
 
+// The backend has the variants of a trial in use for as long as this lives. The reduced ops have other keys
+// than the model's.
+class TrialVariants {
+public:
+    TrialVariants(Backend& backend, const Trial& trial) : backend_(backend), before_(backend.variants()) {
+        const TrialOf& of = trial.of;
+        const OpAlone& alone = trial.alone();
+        Variants all = before_;
+        const auto set = [&](const Op& op, const TakenVariants& taken) {
+            const std::string key = kernel_key(op, alone.plan);
+            for (const RowClass rows : kRowClassList) {
+                all.erase({key, rows});
+                if (!taken[size_t(rows)].empty()) all[{key, rows}] = taken[size_t(rows)];
+            }
+        };
+        if (of.is_pair())
+            for (size_t i = 0; i < alone.step; ++i)
+                if (alone.plan.steps[i].op.index() == of.plan->steps[of.from].op.index())
+                    set(alone.plan.steps[i].op, of.from_variants);
+        set(alone.plan.steps[alone.step].op, of.variants);
+        backend_.use(std::move(all));
+    }
+    ~TrialVariants() { backend_.use(std::move(before_)); }
+    TrialVariants(const TrialVariants&) = delete;
+    TrialVariants& operator=(const TrialVariants&) = delete;
+
+private:
+    Backend& backend_;
+    Variants before_;
+};
+
 class Device {
 public:
     Device(Backend& backend, const std::atomic<bool>* cancel) : backend_(backend), cancel_(cancel) {}
@@ -216,6 +249,7 @@ public:
     Status run(const Trials& trials, const std::function<void(Trial&)>& ran) {
         for (const auto& trial : trials) RL_TRY(prepare(*trial));
         for (const auto& trial : trials) {
+            const TrialVariants variants(backend_, *trial);
             const Plan& plan = *trial->of.plan;
             StepPlanner(*trial).plan(plan.steps[trial->of.step].op, crossings_of(trial->plan, backend_));
             const BoundPlan bound = RL_TRY(lower(trial->alone().plan, backend_));
@@ -252,6 +286,7 @@ private:
     }
     Status lower_alone(Trial& trial) {
         if (!trial.made) return trial.made.error();
+        const TrialVariants variants(backend_, trial);
         trial.plan = RL_TRY(lower(trial.alone().plan, backend_)).plan;
         return {};
     }
@@ -268,6 +303,7 @@ private:
         auto caches = RL_TRY(backend_.make_caches(infos));
         PlanGroup group;
         for (const auto& trial : trials) {
+            const TrialVariants variants(backend_, *trial);
             const bool paged = trial->alone().sequences > 0;
             const Plan plan = among_all(*trial, weights, paged ? std::span<const CacheInfo>() : infos);
             BoundPlan bound = RL_TRY(lower(plan, backend_));

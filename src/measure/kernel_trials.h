@@ -10,7 +10,8 @@ struct TrialOf {
     std::string key;  // see kernel_key() and handed_key()
     const Plan* plan = nullptr;
     size_t from = 0, step = 0;
-    AloneSize size = {};  // the size for an op by itself
+    TakenVariants from_variants = {}, variants = {};  // of their kernels, whatever the backend has in use
+    AloneSize size = {};                              // the size for an op by itself
     bool is_pair() const { return from != step; }
 };
 

@@ -61,7 +61,7 @@ Result<CheckedKernels> check_kernels(const Model& model, Backend& backend, const
     std::set<std::string> refused;
     for (const auto& [kernel, what] : check.before.wrong) refused.insert(kernel);
     backend.refuse(std::move(refused));
-    check.found = RL_TRY(self_test(model, backend, options, check.before.right));
+    check.found = RL_TRY(self_test(model, backend, options, check.before.right, again));
     const SelfTest& found = check.found;
     if (found.right.empty() && found.wrong.empty()) return check;
     KernelVerdicts all = check.before;
@@ -71,10 +71,34 @@ Result<CheckedKernels> check_kernels(const Model& model, Backend& backend, const
     return check;
 }
 
-std::string put_aside_text(size_t count, const std::string& device, const std::string& one) {
-    return fmt::format("{} of {}'s kernels {} wrongly with this driver and {} put aside ({}{}", count, device,
-                       count == 1 ? "computes" : "compute", count == 1 ? "is" : "are", kernel_text(one),
-                       count == 1 ? "" : ", for one");
+WrongKernels wrong_kernels(const CheckedKernels& checked) {
+    std::map<std::string, std::string> wrong = checked.before.wrong;
+    for (const WrongKernel& one : checked.found.wrong) wrong[one.key] = one.what;
+    std::set<std::string_view> right, met;
+    for (const std::string& key : checked.before.right) right.insert(kernel_of_verdict(key));
+    for (const std::string& key : checked.found.right) right.insert(kernel_of_verdict(key));
+    WrongKernels out;
+    for (const auto& [key, what] : wrong)
+        if (const std::string_view kernel = kernel_of_verdict(key); met.insert(kernel).second)
+            (right.contains(kernel) ? out.elsewhere : out.aside).push_back({key, what});
+    return out;
+}
+
+std::string wrong_text(const WrongKernels& wrong, const std::string& device, bool how) {
+    std::string text;
+    const auto add = [&](const std::vector<WrongKernel>& kernels, std::string_view one,
+                         std::string_view many) {
+        if (kernels.empty()) return;
+        const WrongKernel& first = kernels.front();
+        const bool single = kernels.size() == 1;
+        text += fmt::format("{}{} of {}'s kernels {} wrongly with this driver and {} ({}{}{})",
+                            text.empty() ? "" : "; ", kernels.size(), device, single ? "computes" : "compute",
+                            single ? one : many, kernel_text(first.key), single ? "" : ", for one",
+                            how ? ": " + first.what : "");
+    };
+    add(wrong.aside, "is put aside", "are put aside");
+    add(wrong.elsewhere, "is run in another variant", "are run in another variant");
+    return text;
 }
 
 }  // namespace redline

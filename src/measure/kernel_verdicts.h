@@ -4,10 +4,11 @@
 #include "measure/self_test.h"
 
 #include <map>
+#include <vector>
 
 namespace redline {
 
-// Verdicts on the kernels of a device, a driver and a build, by their keys (see SelfTest).
+// Verdicts on the kernels of a device, a driver and a build, by their keys (see verdict_key()).
 struct KernelVerdicts {
     std::set<std::string> right;
     std::map<std::string, std::string> wrong;  // key -> how it is wrong
@@ -24,7 +25,14 @@ struct CheckedKernels {
 Result<CheckedKernels> check_kernels(const Model& model, Backend& backend, const EngineOptions& options,
                                      const std::string& cache_folder, bool again);
 
-// "2 of hip's kernels compute wrongly with this driver and are put aside (gated Q4_K ..., for one"
-std::string put_aside_text(size_t count, const std::string& device, const std::string& one);
+// Kernels with a variant that is wrong: each one's verdict, and how it is wrong. Those of `elsewhere` are run
+// in another variant, the others are put aside.
+struct WrongKernels {
+    std::vector<WrongKernel> aside, elsewhere;
+};
+WrongKernels wrong_kernels(const CheckedKernels& checked);
+// "2 of hip's kernels compute wrongly with this driver and are put aside (gated Q4_K ..., for one: with 1 row
+// ...)"; with `how` false without how it is wrong.
+std::string wrong_text(const WrongKernels& wrong, const std::string& device, bool how);
 
 }  // namespace redline

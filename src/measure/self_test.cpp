@@ -3,6 +3,7 @@
 #include "measure/kernel_trials.h"
 #include "measure/op_alone.h"
 #include "measure/op_case.h"
+#include "plan/kernel_key.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,24 +15,36 @@ namespace {
 
 // The ops that the backend would run, and the rows handed between them, without a known verdict.
 std::vector<TrialOf> unknown_trials(std::span<const BoundPlan> plans, const std::set<std::string>& known,
-                                    const SelfTest& test) {
+                                    const SelfTest& test, const Variants& tested) {
     std::vector<TrialOf> trials;
     std::set<std::string> met;
-    const auto add = [&](std::string key, const Plan& plan, size_t from, size_t step) {
+    const auto add = [&](std::string key, const BoundPlan& bound, size_t from, size_t step) {
         if (known.contains(key) || test.right.contains(key) || !met.insert(key).second) return;
-        trials.push_back({std::move(key), &plan, from, step});
+        trials.push_back({std::move(key), &bound.plan, from, step, bound.kernels[from]->taken(),
+                          bound.kernels[step]->taken()});
+    };
+    // In the variant that is in use, and was tested when it was tuned.
+    const auto was_tested = [&](const BoundPlan& bound, size_t step) {
+        const TakenVariants& taken = bound.kernels[step]->taken();
+        if (tested.empty() || taken_text(taken).empty()) return false;
+        const std::string key = kernel_key(bound.plan.steps[step].op, bound.plan);
+        return std::ranges::all_of(kRowClassList, [&](RowClass rows) {
+            const auto found = tested.find({key, rows});
+            return taken[size_t(rows)].empty() ||
+                   (found != tested.end() && found->second == taken[size_t(rows)]);
+        });
     };
     for (const BoundPlan& bound : plans) {
         const std::vector<Step>& steps = bound.plan.steps;
         std::map<int32_t, size_t> leaving;  // steps that write it, by the handed slot
         for (size_t i = 0; i < steps.size(); ++i) {
-            if (stands_alone(steps[i].op)) add(kernel_key(steps[i].op, bound.plan), bound.plan, i, i);
+            if (stands_alone(steps[i].op) && !was_tested(bound, i)) add(step_verdict(bound, i), bound, i, i);
             if (steps[i].leaves) leaving[steps[i].leaves.index] = i;
             if (!steps[i].takes) continue;
             // A plan of more rows is used for steps of more rows.
             if (bound.plan.max_rows > 1 && !bound.plan.slot(steps[i].takes).handed_few) continue;
             const size_t from = leaving.at(steps[i].takes.index);
-            add(handed_key(steps[from].op, steps[i].op, bound.plan), bound.plan, from, i);
+            add(handed_verdict(bound, from, i), bound, from, i);
         }
     }
     return trials;
@@ -40,15 +53,17 @@ std::vector<TrialOf> unknown_trials(std::span<const BoundPlan> plans, const std:
 // Adds the verdicts of the trials. Rows handed between kernels that are wrong by themselves are not judged.
 bool add_verdicts(std::span<const TrialOf> trials, std::vector<std::string> wrong, SelfTest& test,
                   std::set<std::string>& refused) {
-    const auto is_wrong = [&](const Plan& plan, size_t step) {
-        return refused.contains(kernel_key(plan.steps[step].op, plan));
+    const auto is_wrong = [&](const Plan& plan, size_t step, const TakenVariants& taken) {
+        return refused.contains(verdict_key(kernel_key(plan.steps[step].op, plan), taken_text(taken)));
     };
     bool found = false;
     for (const bool pairs : {false, true})
         for (size_t i = 0; i < trials.size(); ++i) {
             const TrialOf& trial = trials[i];
             if (trial.is_pair() != pairs) continue;
-            if (pairs && (is_wrong(*trial.plan, trial.from) || is_wrong(*trial.plan, trial.step))) continue;
+            if (pairs && (is_wrong(*trial.plan, trial.from, trial.from_variants) ||
+                          is_wrong(*trial.plan, trial.step, trial.variants)))
+                continue;
             if (wrong[i].empty()) {
                 test.right.insert(trial.key);
                 continue;
@@ -108,7 +123,7 @@ Status check_best(uint32_t outputs, Backend& backend, const std::set<std::string
 }  // namespace
 
 Result<SelfTest> self_test(const Model& model, Backend& backend, const EngineOptions& options,
-                           const std::set<std::string>& known, const std::atomic<bool>* cancel) {
+                           const std::set<std::string>& known, bool tuned, const std::atomic<bool>* cancel) {
     const auto start = std::chrono::steady_clock::now();
     const std::vector<Plan> plans = RL_TRY(kernel_plans(model, options, backend));
     SelfTest test;
@@ -123,7 +138,8 @@ Result<SelfTest> self_test(const Model& model, Backend& backend, const EngineOpt
             if (lowered) bound.push_back(std::move(lowered).value());
         }
         if (test.lost) break;
-        const std::vector<TrialOf> trials = unknown_trials(bound, known, test);
+        const std::vector<TrialOf> trials =
+            unknown_trials(bound, known, test, tuned ? Variants() : backend.variants());
         std::vector<std::string> wrong = RL_TRY(wrong_of(trials, backend, cancel));
         std::set<std::string> refused = backend.refused();
         again = add_verdicts(trials, std::move(wrong), test, refused);

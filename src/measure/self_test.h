@@ -10,7 +10,7 @@
 namespace redline {
 
 struct WrongKernel {
-    std::string key;   // see kernel_key()
+    std::string key;   // see verdict_key()
     std::string what;  // "with 33 rows 37 of 64 results are wrong, the worst 0.31 in place of -2.7, ..."
 };
 
@@ -22,10 +22,13 @@ struct SelfTest {
     double seconds = 0.0;
 };
 
-// Tests the kernels without a verdict in `known`. The backend refuses those that are wrong from then on (they
-// are added to Backend::refused()), and their replacements are tested as well. An error: the device failed,
+// Tests the kernels without a verdict in `known`, in the variants that the backend has in use; those that
+// were tested when they were tuned only with `tuned`. The backend refuses those that are wrong from then on
+// (they are added to Backend::refused()), and their replacements are tested as well: the default in place of
+// a variant, another variant in place of the default, and then simpler kernels. An error: the device failed,
 // or `cancel`.
 Result<SelfTest> self_test(const Model& model, Backend& backend, const EngineOptions& options,
-                           const std::set<std::string>& known, const std::atomic<bool>* cancel = nullptr);
+                           const std::set<std::string>& known, bool tuned = true,
+                           const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace redline

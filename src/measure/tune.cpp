@@ -21,7 +21,6 @@ namespace {
 double least_gain(RowClass rows) {
     return rows == RowClass::one ? 0.05 : 0.02;
 }
-constexpr uint64_t kCheckedElements = 1u << 24;  // of a matrix that is compared with the reference
 constexpr uint32_t kRepeats = 16, kManyRepeats = 4;
 constexpr uint64_t kFewBefore = 256;  // tokens
 constexpr double kMostNoise = 1e-2;   // relative to the results' power, between variants
@@ -394,19 +393,9 @@ std::unique_ptr<TuneClock> steady_clock() {
 
 Result<std::string> wrong_variant(const Plan& plan, size_t step, RowClass rows, const Variant& variant,
                                   Backend& backend, const std::atomic<bool>* cancel) {
-    const Op& op = plan.steps[step].op;
-    TrialOf trial = {kernel_key(op, plan), &plan, step, step, {}};
-    if (rows == RowClass::one) trial.size.elements = kCheckedElements;
-    // The reduced op has a different key.
-    const OpAlone alone = RL_TRY(op_alone(op, plan, seed_of(trial.key), trial.size));
-    const Variants base = backend.variants();
-    Variants all = base;
-    all[{kernel_key(alone.plan.steps[alone.step].op, alone.plan), rows}] = variant;
-    backend.use(std::move(all));
-    Result<std::vector<std::string>> wrong = wrong_of(std::span(&trial, 1), backend, cancel);
-    backend.use(base);
-    if (!wrong) return wrong.error();
-    return std::move(wrong.value()[0]);
+    TrialOf trial = {kernel_key(plan.steps[step].op, plan), &plan, step, step};
+    trial.variants[size_t(rows)] = variant;
+    return std::move(RL_TRY(wrong_of(std::span(&trial, 1), backend, cancel))[0]);
 }
 
 static Variants known_variants(const Backend& backend, const std::set<Variants::key_type>& known) {

@@ -78,6 +78,7 @@ public:
     virtual void take(RowClass rows, const Variant& variant) {
         taken_[size_t(rows)] = allowed(variant, choices(rows));
     }
+    const TakenVariants& taken() const { return taken_; }
     // True when this kernel is to compute the op; false: the kernels of its decomposition.
     virtual bool wanted() const { return true; }
 
@@ -90,7 +91,7 @@ protected:
     }
 
 private:
-    std::array<Variant, std::size(kRowClassList)> taken_;
+    TakenVariants taken_;
 };
 
 // A plan whose every op has a kernel; made by lower().
@@ -107,6 +108,10 @@ bool mixes(const BoundPlan& bound);
 // int8 for another.
 constexpr const char* kBestKey = "the best outputs";
 std::string handed_key(const Op& from, const Op& to, const Plan& plan);
+// The keys of verdicts on a step's kernel, and on the row that one hands to another: a variant of a kernel
+// may be right where another is wrong (see verdict_key()).
+std::string step_verdict(const BoundPlan& bound, size_t step);
+std::string handed_verdict(const BoundPlan& bound, size_t from, size_t to);
 
 // Plans of which one runs at a time; each one's output has been read when the next begins. They share the
 // memory of slots and scratch.
@@ -203,17 +208,19 @@ public:
                                        std::vector<PlanGroup> groups) = 0;
     // Bytes allocated on the device now.
     virtual uint64_t allocated() const = 0;
-    // Null: the op is to be decomposed. Null for a core op is an error of lower().
+    // Null: the op is to be decomposed. Null for a core op is an error of lower(). The kernel has the variant
+    // that is in use; where that is refused it has the default, and where that is, too, another one.
     std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan);
     // The choices of a kernel that the op has, or would have with another variant.
     Choices choices_for(const Op& op, const Plan& plan, RowClass rows);
     // Sets the variants of kernels that differ from their defaults from now on.
     void use(Variants variants) { variants_ = std::move(variants); }
     const Variants& variants() const { return variants_; }
-    // Kernels with these kernel_key()s (or "the best outputs of WIDTH") are not offered any more, and rows
-    // with these handed_key()s are not written as int8: they were found to be computed wrongly.
+    // Kernels with these keys of verdicts (or "the best outputs of WIDTH") are not offered any more, and rows
+    // with these are not written as int8: they were found to be computed wrongly.
     void refuse(std::set<std::string> keys) { refused_ = std::move(keys); }
     const std::set<std::string>& refused() const { return refused_; }
+    // True of a kernel whose default is refused.
     bool refuses(const Op& op, const Plan& plan) const {
         return !refused_.empty() && refused_.contains(kernel_key(op, plan));
     }

@@ -169,6 +169,7 @@ std::string_view rows_note(const Plan& plan) {
 
 constexpr std::string_view kBeforeFingerprint = "; ";
 constexpr size_t kFingerprintDigits = 16;
+constexpr std::string_view kBeforeVariant = " in the variant ";
 
 }  // namespace
 
@@ -188,14 +189,22 @@ std::string handed_key(const Op& from, const Op& to, const Plan& plan) {
                        op_text(from, plan), op_text(to, plan), kBeforeFingerprint, hash.value());
 }
 
-std::string_view kernel_text(std::string_view key) {
+std::string verdict_key(std::string_view key, std::string_view taken) {
+    return taken.empty() ? std::string(key) : fmt::format("{}{}{}", key, kBeforeVariant, taken);
+}
+std::string_view kernel_of_verdict(std::string_view key) {
+    return key.substr(0, key.find(kBeforeVariant));
+}
+
+std::string kernel_text(std::string_view key) {
     const size_t tail = kBeforeFingerprint.size() + kFingerprintDigits;
-    if (key.size() < tail) return key;
-    const std::string_view end = key.substr(key.size() - tail),
+    const std::string_view kernel = kernel_of_verdict(key), variant = key.substr(kernel.size());
+    if (kernel.size() < tail) return std::string(key);
+    const std::string_view end = kernel.substr(kernel.size() - tail),
                            digits = end.substr(kBeforeFingerprint.size());
     const bool is_tail = end.starts_with(kBeforeFingerprint) &&
                          digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-    return is_tail ? key.substr(0, key.size() - tail) : key;
+    return is_tail ? fmt::format("{}{}", kernel.substr(0, kernel.size() - tail), variant) : std::string(key);
 }
 
 }  // namespace redline

@@ -88,6 +88,31 @@ std::string variant_text(const Variant& variant) {
     return text.empty() ? "default" : text;
 }
 
+std::string taken_text(const TakenVariants& taken) {
+    std::string text;
+    for (const RowClass rows : kRowClassList)
+        if (const Variant& one = taken[size_t(rows)]; !one.empty())
+            text +=
+                fmt::format("{}{}: {}", text.empty() ? "" : ", ", row_class_name(rows), variant_text(one));
+    return text;
+}
+
+std::vector<Variant> other_variants(std::span<const Choices> choices) {
+    std::vector<Variant> all;
+    const auto add = [&](const std::string& name, uint32_t value) {
+        const bool rounds = name.ends_with("int8") && value != 0;
+        Variant one = {{name, value}};
+        if (!rounds && std::ranges::find(all, one) == all.end()) all.push_back(std::move(one));
+    };
+    for (const Choices& of_class : choices)
+        for (const Choice& one : of_class) {
+            if (one.values.size() < 2) continue;
+            add(one.name, one.values[1]);
+            add(one.name, one.values.back());
+        }
+    return all;
+}
+
 Variant allowed(const Variant& variant, const Choices& choices) {
     Variant out;
     for (const Choice& one : choices) {

@@ -3,7 +3,9 @@
 // (measure/tune.h) finds the best one there.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <span>
 #include <string>
@@ -63,6 +65,14 @@ Variant allowed(const Variant& variant, const Choices& choices);
 // The entries whose names begin with `prefix`, under the rest of the name: the variant of one part of a
 // composite kernel.
 Variant part_of(const Variant& variant, std::string_view prefix);
+
+// The variant of one kernel in each class of rows.
+using TakenVariants = std::array<Variant, std::size(kRowClassList)>;
+// "2 to 8 rows: queries 4, 9 to 128 rows: queries 4"; empty: the default in all classes.
+std::string taken_text(const TakenVariants& taken);
+// Variants that may be right where the default is computed wrongly: of each choice two other values, since a
+// fault of a compiler is mostly that of one. None rounds activations more.
+std::vector<Variant> other_variants(std::span<const Choices> choices);
 
 // The variants of a device, by kernel_key() and class of rows.
 using Variants = std::map<std::pair<std::string, RowClass>, Variant>;

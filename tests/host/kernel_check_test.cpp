@@ -1,8 +1,10 @@
 // The check of a device's kernels: silent where they are right; what is wrong is found, put aside, and the
 // text stays right.
+#include "host/tuned.h"
 #include "json/json.h"
 #include "measure/comparison.h"
-#include "measure/self_test.h"
+#include "measure/kernel_verdicts.h"
+#include "plan/kernel_key.h"
 #include "support/models.h"
 #include "support/program.h"
 
@@ -69,7 +71,7 @@ std::vector<float> single_logits(const Model& model, const std::vector<Token>& t
     return out;
 }
 
-std::string wrong_text(const SelfTest& test) {
+std::string all_wrong(const SelfTest& test) {
     std::string text;
     for (const WrongKernel& kernel : test.wrong) text += kernel.key + ": " + kernel.what + "\n";
     return text;
@@ -98,6 +100,40 @@ Launch run_launch(const std::string& cache, const std::string& broken, std::vect
     return what;
 }
 
+// The logits of a model are the CPU's, within the bound of chunks.
+void check_logits(Backend& backend, const std::string& name) {
+    const auto reference = test::cpu();
+    const std::string path = golden("models/" + name + ".gguf");
+    const Model model = must(Model::load(path, backend, {256, {}})),
+                right = must(Model::load(path, *reference, {256, {}}));
+    SessionOptions options = check_options();
+    options.outputs = options.batch;
+    CHECK(relative_error(all_logits(model, golden_tokens(), options),
+                         all_logits(right, golden_tokens(), options)) <
+          chunk_bound(model, options, golden_tokens()));
+}
+
+// The delta rule of this model, whose kernels are one for each number of lanes.
+constexpr const char* kDelta = "qwen35";
+struct DeltaLanes {
+    uint32_t usual, other;
+    Variants others;  // the other for all of its kernels
+};
+DeltaLanes delta_lanes(Backend& backend) {
+    DeltaLanes out = {};
+    const Model model = must(Model::inspect(golden(fmt::format("models/{}.gguf", kDelta)), 256));
+    for (const KernelChoices& kernel : must(kernel_choices(model, backend, check_options(), true)))
+        for (const Choice& one : kernel.choices) {
+            if (one.name != "lanes") continue;
+            REQUIRE(one.values.size() == 2);
+            out.usual = one.values[0];
+            out.other = one.values[1];
+            out.others[{kernel.key, kernel.rows}] = {{"lanes", out.other}};
+        }
+    REQUIRE(!out.others.empty());
+    return out;
+}
+
 }  // namespace
 
 TEST_CASE("kernel check: what models use is right on every device, and is checked once") {
@@ -110,7 +146,7 @@ TEST_CASE("kernel check: what models use is right on every device, and is checke
         for (const std::string& name : names) {
             INFO(name, " on ", backend->device().name);
             const SelfTest test = tested(*backend, name);
-            CHECK(wrong_text(test) == "");
+            CHECK(all_wrong(test) == "");
             CHECK(!test.lost);
             CHECK(backend->refused().empty());
             CHECK(test.right.size() >= 5);
@@ -139,16 +175,54 @@ TEST_CASE("kernel check: a fused kernel that is wrong is put aside, and logits s
         }
         // The replacement was checked as well.
         CHECK(tested(*backend, name, test.right).wrong.empty());
-        const auto reference = test::cpu();
-        const std::string path = golden("models/" + name + ".gguf");
-        const Model model = must(Model::load(path, *backend, {256, {}})),
-                    right = must(Model::load(path, *reference, {256, {}}));
-        SessionOptions options = check_options();
-        options.outputs = options.batch;
-        CHECK(relative_error(all_logits(model, golden_tokens(), options),
-                             all_logits(right, golden_tokens(), options)) <
-              chunk_bound(model, options, golden_tokens()));
+        check_logits(*backend, name);
     }
+}
+
+TEST_CASE("kernel check: where a kernel's default is wrong another variant of it is used") {
+    if (!hip_double()) RL_SKIP("HIP's double is not what runs here");
+    const DeltaLanes lanes = delta_lanes(*hip_double());
+    const Setting setting(kBroken, fmt::format("delta_net_128_{}", lanes.usual));
+    const auto backend = hip_double();
+    const SelfTest test = tested(*backend, kDelta);
+    CHECK(!test.lost);
+    REQUIRE(!test.wrong.empty());
+    for (const WrongKernel& wrong : test.wrong) {
+        CHECK(wrong.key.find("delta") != std::string::npos);
+        CHECK(kernel_of_verdict(wrong.key) == wrong.key);
+        CHECK(backend->refused().contains(wrong.key));
+    }
+    CHECK(has_word(test.right, fmt::format(" in the variant 1 row: lanes {}", lanes.other)));
+    CHECK(tested(*backend, kDelta, test.right).right.empty());
+    check_logits(*backend, kDelta);
+    // The others are as they were.
+    CHECK(test.wrong.size() <= 2);
+    const WrongKernels sorted = wrong_kernels({{}, test});
+    CHECK(sorted.aside.empty());
+    CHECK(wrong_text(sorted, "hip", false).find(" run in another variant (delta") != std::string::npos);
+}
+
+TEST_CASE("kernel check: where a variant in use is wrong the default goes on being used") {
+    if (!hip_double()) RL_SKIP("HIP's double is not what runs here");
+    const DeltaLanes lanes = delta_lanes(*hip_double());
+    const Setting setting(kBroken, fmt::format("delta_net_128_{}", lanes.other));
+    const auto backend = hip_double();
+    backend->use(lanes.others);
+    // Those that were tested when they were tuned are tested again when asked.
+    const Model model = must(Model::inspect(golden(fmt::format("models/{}.gguf", kDelta)), 256));
+    CHECK(all_wrong(must(self_test(model, *backend, check_options(), {}, false))) == "");
+    const SelfTest test = tested(*backend, kDelta);
+    CHECK(!test.lost);
+    REQUIRE(!test.wrong.empty());
+    for (const WrongKernel& wrong : test.wrong) {
+        CHECK(wrong.key.find(fmt::format(": lanes {}", lanes.other)) != std::string::npos);
+        CHECK(test.right.contains(std::string(kernel_of_verdict(wrong.key))));
+    }
+    check_logits(*backend, kDelta);
+    CHECK(tuned_kernels_of(model, *backend, check_options()).empty());
+    const WrongKernels sorted = wrong_kernels({{}, test});
+    CHECK(sorted.aside.empty());
+    CHECK(sorted.elsewhere.size() == test.wrong.size());
 }
 
 TEST_CASE("kernel check: a row left in int8 is checked with who takes it, and not left where it is wrong") {
@@ -156,7 +230,7 @@ TEST_CASE("kernel check: a row left in int8 is checked with who takes it, and no
     const Model model = must(Model::inspect(demo(), 256));
     const auto whole = hip_double();
     const SelfTest right = must(self_test(model, *whole, check_options(), {}));
-    CHECK(wrong_text(right) == "");
+    CHECK(all_wrong(right) == "");
     size_t pairs = 0;
     for (const std::string& key : right.right) pairs += key.starts_with("the row in int8 from ");
     CHECK(pairs >= 4);
@@ -181,7 +255,7 @@ TEST_CASE("kernel check: results that are too far off for roundings are found wi
     const auto backend = hip_double();
     const SelfTest test = must(self_test(model, *backend, check_options(), {}));
     CHECK(!test.lost);
-    const std::string text = wrong_text(test);
+    const std::string text = all_wrong(test);
     CHECK(text.find(" times the error that rounding is likely to cause, the largest ") != std::string::npos);
     for (const WrongKernel& wrong : test.wrong) CHECK(wrong.key.starts_with("the row in int8 from "));
 }
@@ -194,7 +268,7 @@ TEST_CASE("kernel check: sequences that share pages have kernels checked with pa
             if (backend->device().on_cpu && name != "llama3") continue;
             INFO(name, " on ", backend->device().name);
             const SelfTest test = tested(*backend, name, {}, paged_options());
-            CHECK(wrong_text(test) == "");
+            CHECK(all_wrong(test) == "");
             CHECK(!test.lost);
             CHECK(has_word(test.right, ", pages, one row"));
             CHECK(has_word(test.right, ", pages, rows"));
@@ -205,10 +279,10 @@ TEST_CASE("kernel check: sequences that share pages have kernels checked with pa
     if (!hip_double()) RL_SKIP("HIP's double is not what runs here");
     const Setting setting(kBroken, "pages");
     const auto backend = hip_double();
-    CHECK(wrong_text(tested(*backend, "llama3")) == "");
+    CHECK(all_wrong(tested(*backend, "llama3")) == "");
     const SelfTest test = tested(*backend, "llama3", {}, paged_options());
     CHECK(test.lost);
-    CHECK(wrong_text(test).find(", cache f16, pages") != std::string::npos);
+    CHECK(all_wrong(test).find(", cache f16, pages") != std::string::npos);
 }
 
 TEST_CASE("kernel check: a device whose core kernels are wrong is not used") {
@@ -234,8 +308,9 @@ TEST_CASE("kernel check: verdicts are remembered, said, and checked again when a
     CHECK(found.code == 0);
     CHECK(found.out == whole.out);
     CHECK(found.err.find(
-              "1 of hip's kernels computes wrongly with this driver and is put aside (gated F32 96 x "
-              "64, F32 96 x 64 +norm, one row: with 1 row 64 of 64 results are wrong") != std::string::npos);
+              "2 of hip's kernels compute wrongly with this driver and are put aside (gated F32 96 x 64, "
+              "F32 96 x 64 +norm, one row, for one: with 1 row 64 of 64 results are wrong") !=
+          std::string::npos);
     // One line for all of them; each by itself with -v and in --json.
     CHECK(lines_with(found.err, "wrong") == 1);
     const Outcome several = launch(run_launch(cache, "gated,rms_norm", {"--device", "hip", "--no-tune"}));
@@ -248,9 +323,8 @@ TEST_CASE("kernel check: verdicts are remembered, said, and checked again when a
     CHECK(put_aside[0] == "gated F32 96 x 64, F32 96 x 64 +norm, one row");
     const Outcome later = launch(run_launch(cache, "gated", {"--device", "hip", "--later"}));
     CHECK(later.out == whole.out);
-    CHECK(later.err.find(
-              "put aside (gated F32 96 x 64, F32 96 x 64 +norm, one row); --self-test checks again") !=
-          std::string::npos);
+    CHECK(later.err.find("put aside (gated F32 96 x 64, F32 96 x 64 +norm, one row, for one); --self-test "
+                         "checks again") != std::string::npos);
     const Outcome refused = launch(run_launch(cache, "attention", {"--device", "hip"}));
     CHECK(refused.code == 3);
     CHECK(lines_with(refused.err, "wrong") == 1);

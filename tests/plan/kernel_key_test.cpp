@@ -295,3 +295,26 @@ TEST_CASE("kernel key: people read it without its fingerprint") {
     CHECK(kernel_text(kBestKey) == kBestKey);
     CHECK(kernel_text("") == "");
 }
+
+TEST_CASE("kernel key: a verdict is on a kernel in a variant, which people read behind it") {
+    const Ops o;
+    const std::string key = o.key(products::gated(o.x, o.w, o.other, o.y));
+    CHECK(verdict_key(key, "") == key);
+    TakenVariants taken;
+    CHECK(taken_text(taken) == "");
+    taken[size_t(RowClass::some)] = {{"queries", 4}, {"threads", 64}};
+    const std::string verdict = verdict_key(key, taken_text(taken));
+    CHECK(verdict != key);
+    CHECK(kernel_of_verdict(verdict) == key);
+    CHECK(kernel_of_verdict(key) == key);
+    CHECK(kernel_text(verdict) ==
+          "gated F32 64 x 64, F32 64 x 64, one row in the variant 9 to 128 rows: queries 4, threads 64");
+}
+
+TEST_CASE("kernel key: in place of a wrong default two values of each choice are tried, and no int8") {
+    const std::vector<Choices> choices = {
+        {choice("int8", 0, {1}), choice("lanes", 8, {16}), choice("alone", 1, {})},
+        {choice("lanes", 8, {16}), choice("queries", 4, {1, 2, 8})}};
+    CHECK(other_variants(choices) ==
+          std::vector<Variant>{{{"lanes", 16}}, {{"queries", 1}}, {{"queries", 8}}});
+}

@@ -1,4 +1,5 @@
 #include "plan/far_backend.h"
+#include "plan/kernel_key.h"
 #include "plan/passes/cut.h"
 #include "plan/passes/waits.h"
 #include "plan/rank_link.h"
@@ -80,8 +81,7 @@ static void declare_handed_rows(BoundPlan& bound, const std::set<std::string>& r
         const size_t from = last_writer(plan, to, taken->x);
         if (plan.slot(taken->x).of_outputs || width % 32 != 0 || from == to) continue;
         const auto is_refused = [&] {
-            return !refused.empty() &&
-                   refused.contains(handed_key(plan.steps[from].op, plan.steps[to].op, plan));
+            return !refused.empty() && refused.contains(handed_verdict(bound, from, to));
         };
         if (RankSum* const sum = sum_between(sums, taken->x, from, to)) {
             if (taker.takes_int8() && !is_refused()) hand_sum(plan, *sum, *taken, to);
@@ -189,15 +189,50 @@ Result<BoundPlan> lower_rank(const Plan& plan, Backend& backend, bool fuse, std:
     return bound;
 }
 
+std::string step_verdict(const BoundPlan& bound, size_t step) {
+    return verdict_key(kernel_key(bound.plan.steps[step].op, bound.plan),
+                       taken_text(bound.kernels[step]->taken()));
+}
+
+std::string handed_verdict(const BoundPlan& bound, size_t from, size_t to) {
+    const std::string first = taken_text(bound.kernels[from]->taken()),
+                      second = taken_text(bound.kernels[to]->taken());
+    const bool both = !first.empty() && !second.empty();
+    return verdict_key(handed_key(bound.plan.steps[from].op, bound.plan.steps[to].op, bound.plan),
+                       first.empty() && second.empty()
+                           ? std::string()
+                           : fmt::format("{}{}{}", first, both ? "; " : "", second));
+}
+
+// Gives a kernel whose default is refused another variant that is not; false: all are.
+static bool take_other(Kernel& kernel, const std::string& key, const Plan& plan,
+                       const std::set<std::string>& refused) {
+    std::vector<RowClass> classes = {RowClass::one};
+    if (plan.max_rows > 1) classes = {RowClass::few, RowClass::some, RowClass::many};
+    std::vector<Choices> choices;
+    for (const RowClass rows : classes) choices.push_back(kernel.choices(rows));
+    for (const Variant& other : other_variants(choices)) {
+        for (const RowClass rows : classes) kernel.take(rows, other);
+        const std::string taken = taken_text(kernel.taken());
+        if (!taken.empty() && kernel.wanted() && !refused.contains(verdict_key(key, taken))) return true;
+    }
+    return false;
+}
+
 std::unique_ptr<Kernel> Backend::kernel_for(const Op& op, const Plan& plan) {
-    if (refuses(op, plan)) return nullptr;
     std::unique_ptr<Kernel> kernel = make_kernel(op, plan);
     if (!kernel) return nullptr;
-    if (!variants_.empty()) {
+    if (!variants_.empty() || !refused_.empty()) {
         const std::string key = kernel_key(op, plan);
         for (const RowClass rows : kRowClassList)
             if (const auto found = variants_.find({key, rows}); found != variants_.end())
                 kernel->take(rows, found->second);
+        if (const std::string taken = taken_text(kernel->taken());
+            !taken.empty() && refused_.contains(verdict_key(key, taken)))
+            for (const RowClass rows : kRowClassList) kernel->take(rows, {});
+        if (taken_text(kernel->taken()).empty() && refused_.contains(key) &&
+            !take_other(*kernel, key, plan, refused_))
+            return nullptr;
     }
     return kernel->wanted() ? std::move(kernel) : nullptr;
 }
