@@ -62,6 +62,24 @@ std::unique_ptr<Kernel> first_of(const Op& op, Status (*... encode)(typename Gpu
     return kernel;
 }
 
+// These ops, each with the struct of its arguments, which both backends have by this name.
+#define RL_PLAIN_OPS(ROW)                 \
+    ROW(Input, ElementArgs)               \
+    ROW(Lookup, ElementArgs)              \
+    ROW(SelectRows, ElementArgs)          \
+    ROW(CopyParts, CopyPartsArgs)         \
+    ROW(OutputGate, OutputGateArgs)       \
+    ROW(AddPosition, PositionArgs)        \
+    ROW(Center, NormArgs)                 \
+    ROW(Hadamard, NormArgs)               \
+    ROW(Sparsify, SparsifyArgs)           \
+    ROW(BlockMean, BlockMeanArgs)         \
+    ROW(BlockPool, BlockPoolArgs)         \
+    ROW(ChooseBlocks, ChooseArgs)         \
+    ROW(StreamProduct, StreamArgs)        \
+    ROW(StreamWeights, StreamWeightsArgs) \
+    ROW(StreamBlend, StreamBlendArgs)
+
 Status encode(const auto& g, const StreamProduct& op) {
     return g.send({"vector", op.name(), g.elements(op.y), op.kind == StreamKind::dot}, g.slot(op.x),
                   g.slot(op.weights), g.slot(op.y), uint32_t(op.width(g.view.plan)), op.streams,

@@ -1,4 +1,4 @@
-// BlockMean, BlockPool, BlockScores, ChooseBlocks, and attention to blocks.
+// BlockScores, and attention to blocks.
 #include "attention_kernel.h"
 #include "backends/hip/kernels/block_args.h"
 
@@ -100,10 +100,7 @@ bool too_long(const Plan& plan, Cache cache) {
 
 std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (const auto* o = std::get_if<BlockScores>(&op); o && too_long(plan, o->cache)) return nullptr;
-    if (auto kernel = gpu::first_of<Gpu>(op, plain<args::BlockMeanArgs, BlockMean>,
-                                         plain<args::BlockPoolArgs, BlockPool>,
-                                         plain<args::ChooseArgs, ChooseBlocks>, launch_scores))
-        return kernel;
+    if (auto kernel = gpu::first_of<Gpu>(op, launch_scores)) return kernel;
     const auto* o = attention_to(Keys::blocks, op);
     if (!o || o->shape.head_dim > kMostHeadDim || too_long(plan, o->cache)) return nullptr;
     if (BlockFewKernel::fits(*o)) return std::make_unique<BlockFewKernel>(*o, device);

@@ -1,9 +1,12 @@
-// Embed, Input, Lookup, RmsNorm, NormedSum, Center, Sparsify, AddPosition, Each, SelectRows, streams: work
-// per row or per element; and the best outputs.
+// Embed, RmsNorm, NormedSum, Each, and all of plain_ops.h: work per row or per element; and the best outputs.
 #include "backends/hip/kernels/block_args.h"
 #include "steps.h"
 
 namespace redline::hip {
+
+namespace args {
+using ElementArgs = CopyArgs;  // as plain_ops.h calls it
+}
 
 namespace {
 
@@ -93,12 +96,10 @@ Status launch_best(Launcher& launcher, const View& view) {
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {
     if (const auto* o = std::get_if<Embed>(&op))
         if (!weight_layout(*plan.weight(o->table).tensor.format)) return nullptr;
-    return gpu::first_of<Gpu>(
-        op, launch_embed, plain<args::CopyArgs, Input>, plain<args::CopyArgs, Lookup>, launch_norm_of,
-        launch_normed_sum, plain<args::NormArgs, Center>, plain<args::NormArgs, Hadamard>,
-        plain<args::SparsifyArgs, Sparsify>, plain<args::CopyArgs, SelectRows>,
-        plain<args::PositionArgs, AddPosition>, launch_each_of, plain<args::StreamArgs, StreamProduct>,
-        plain<args::StreamWeightsArgs, StreamWeights>, plain<args::StreamBlendArgs, StreamBlend>);
+#define RL_PLAIN(OP, ARGS) plain<args::ARGS, OP>,
+    return gpu::first_of<Gpu>(op, RL_PLAIN_OPS(RL_PLAIN) launch_embed, launch_norm_of, launch_normed_sum,
+                              launch_each_of);
+#undef RL_PLAIN
 }
 
 }  // namespace redline::hip

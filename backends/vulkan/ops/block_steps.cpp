@@ -1,4 +1,4 @@
-// BlockMean, BlockPool, BlockScores, ChooseBlocks, and attention to blocks.
+// BlockScores, and attention to blocks.
 #include "attention_kernel.h"
 
 #include <algorithm>
@@ -119,10 +119,7 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan&, const Device& device) {
-    if (auto kernel = gpu::first_of<Gpu>(op, plain<args::BlockMeanArgs, BlockMean>,
-                                         plain<args::BlockPoolArgs, BlockPool>,
-                                         plain<args::ChooseArgs, ChooseBlocks>, record_scores))
-        return kernel;
+    if (auto kernel = gpu::first_of<Gpu>(op, record_scores)) return kernel;
     const auto* o = attention_to(Keys::blocks, op);
     if (!o || o->shape.head_dim > kMostBlockHeadDim) return nullptr;
     if (BlockFewKernel::fits(*o)) return std::make_unique<BlockFewKernel>(*o, device);

@@ -1,4 +1,4 @@
-// Convolve, DeltaNet and StateScan, and what stands around them: CopyParts, OutputGate.
+// Convolve, DeltaNet and StateScan.
 #include "steps.h"
 
 #include <algorithm>
@@ -154,9 +154,7 @@ private:
 
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const Device& device) {
     if (const auto* o = std::get_if<Convolve>(&op); o && o->apart > 1 && o->bias) return nullptr;
-    if (auto kernel = gpu::first_of<Gpu>(op, plain<args::CopyPartsArgs, CopyParts>,
-                                         plain<args::OutputGateArgs, OutputGate>, record_convolve))
-        return kernel;
+    if (auto kernel = gpu::first_of<Gpu>(op, record_convolve)) return kernel;
     if (const auto* o = std::get_if<StateScan>(&op)) {
         if (o->shape.state_dim > kMostScanStates) return nullptr;
         return std::make_unique<StateScanKernel>(*o, device);

@@ -1,5 +1,4 @@
-// Embed, Input, Lookup, RmsNorm, NormedSum, Center, Sparsify, AddPosition, Each, SelectRows, streams: work
-// per row or per element.
+// Embed, RmsNorm, NormedSum, Each, and all of plain_ops.h: work per row or per element.
 #include "backends/vulkan/runtime/executable.h"
 #include "steps.h"
 
@@ -90,12 +89,10 @@ Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gat
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {
     if (const auto* o = std::get_if<Embed>(&op))
         if (!weight_layout(*plan.weight(o->table).tensor.format)) return nullptr;
-    return gpu::first_of<Gpu>(
-        op, record_embed, plain<args::ElementArgs, Input>, plain<args::ElementArgs, Lookup>, record_norm_of,
-        record_normed_sum, plain<args::NormArgs, Center>, plain<args::NormArgs, Hadamard>,
-        plain<args::SparsifyArgs, Sparsify>, plain<args::ElementArgs, SelectRows>,
-        plain<args::PositionArgs, AddPosition>, record_each_of, plain<args::StreamArgs, StreamProduct>,
-        plain<args::StreamWeightsArgs, StreamWeights>, plain<args::StreamBlendArgs, StreamBlend>);
+#define RL_PLAIN(OP, ARGS) plain<args::ARGS, OP>,
+    return gpu::first_of<Gpu>(op, RL_PLAIN_OPS(RL_PLAIN) record_embed, record_norm_of, record_normed_sum,
+                              record_each_of);
+#undef RL_PLAIN
 }
 
 }  // namespace redline::vulkan
