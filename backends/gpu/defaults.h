@@ -197,6 +197,23 @@ constexpr DefaultRow kExpertDefaults[] = {
      [](const DeviceClass&, const Work& w) { return w.tokens <= 32   ? 32u
                                                     : w.tokens < 128 ? 64u
                                                                      : 128u; }},
+    // HIP: the most places that each expert has on average where tiles have 32; they decode weights anew for
+    // every 32 places, and tiles of 64 multiply more that are empty. By instructions (tools/amd/amd-speed,
+    // Q4_K, places fall as chance has it) 32 take, of the time of 64, with 16, 24 and 32 places on average: a
+    // 9070 XT 0.83, 0.97 and 1.06; a 7900 XTX 0.79, 0.95 and 0.98; an MI300X 0.66, 0.69 and 0.96, with
+    // 40 1.24. On an H200 32 give 1.19 of the speed of 64 with Qwen3.5-35B-A3B, and 0.96 with Qwen3-30B-A3B
+    // and gpt-oss-20b (prompts of 512).
+    {"tile_tokens",
+     [](const DeviceClass& d, const Work&) { return d.hip && d.overlaps; },
+     {0, "HIP, launches overlap", "measured on an H200: models differ", "2026-12-01"}},
+    // Without matrix units tiles of 64 leave out 16 empty places at a time, too.
+    {"tile_tokens",
+     [](const DeviceClass& d, const Work&) { return d.hip && !d.matrix_units; },
+     {0, "HIP, no matrix units", "counted for a Steam Deck", "2026-11-30"}},
+    {"tile_tokens",
+     [](const DeviceClass& d, const Work&) { return d.hip && d.wave == 64; },
+     {32, "HIP, waves of 64", "counted for an MI300X", "2026-11-30"}},
+    {"tile_tokens", kHip, {28, "HIP, waves of 32", "counted for a 9070 XT", "2026-11-30"}},
 };
 
 constexpr DefaultRow kAttentionDefaults[] = {

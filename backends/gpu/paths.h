@@ -72,6 +72,13 @@ inline Default some_unsorted_rows(const DeviceClass& device, uint64_t experts, u
     usual.value = std::min(usual.value, kFewTileRows);
     return usual;
 }
+// Places of a tile of an expert's, for so many places of all: the value of the choice "tile_tokens", or where
+// that is 0 the fewest that most experts fill no more than once. `narrow`: the default.
+constexpr uint32_t kNarrowPlaces = 32, kWidePlaces = 64;
+inline uint32_t tile_places(uint32_t chosen, const Default& narrow, uint64_t places, uint64_t experts) {
+    if (chosen > 0) return chosen;
+    return places <= narrow.value * experts ? kNarrowPlaces : kWidePlaces;
+}
 // Steps of at most so many rows compute each row of a block of experts as if it were alone: so many hardly
 // share experts.
 inline Default rows_alone(const DeviceClass& device, uint64_t experts, uint32_t used) {

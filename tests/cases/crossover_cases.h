@@ -56,11 +56,31 @@ inline void add_expert_crossovers(std::vector<OpCase>& cases, const Format& form
     }
 }
 
+// Tiles of each number of places, in halfs and in int8, where they are full, partly filled, and empty: of
+// experts with all places, one that each row has beside others, and none.
+inline void add_expert_tiles(std::vector<OpCase>& cases, const Format& format) {
+    for (const uint32_t places : {32u, 64u})
+        for (const uint32_t int8 : {0u, 1u}) {
+            std::vector<OpCase> all = {many_rows_case(format, {16, 1, 256, 512, 5}, 100),
+                                       many_rows_case(format, {40, 2, 256, 256, 5}, 100),
+                                       many_rows_case(format, {8, 2, 256, 256, 7}, 70),
+                                       many_rows_case(format, {9, 3, 256, 256}, 33),
+                                       biased_experts_case(format, {7, 3, 256, 256}, 40)};
+            for (OpCase& c : all) {
+                c.alike = true;  // what is rounded of hidden values, by the CPU always
+                set_crossover(c, "tile_tokens", places);
+                set_crossover(c, "int8", int8);
+                cases.push_back(std::move(c));
+            }
+        }
+}
+
 inline std::vector<OpCase> crossover_cases() {
     std::vector<OpCase> cases;
     for (const char* name : {"Q4_K", "Q8_0", "F16"}) {
         add_product_crossovers(cases, *find_format(name));
         add_expert_crossovers(cases, *find_format(name));
+        add_expert_tiles(cases, *find_format(name));
     }
     return cases;
 }

@@ -228,6 +228,13 @@ inline OpCase uneven_blocks_case(const Format& format, uint32_t rows, float huge
     return c;
 }
 
+// The same with tiles that have room for few places of an expert.
+inline OpCase in_narrow_tiles(OpCase c) {
+    c.variant["tile_tokens"] = 32;
+    c.name += ", narrow";
+    return c;
+}
+
 // Products of many rows in int8, of formats whose scales are of 32 elements: tiles of each size, shared
 // columns, and rows, tokens and columns that are not whole tiles, on a device of four multiprocessors.
 inline void add_byte_kernels(std::vector<OpCase>& all, const Format& format) {
@@ -244,7 +251,10 @@ inline void add_byte_kernels(std::vector<OpCase>& all, const Format& format) {
     cases.push_back(activations_case(format, true, 130, 140, block));
     cases.push_back(gated_case(format, Act::silu, true, 66, 60, 768));
     cases.push_back(group_case(format, format, 131));
-    for (const bool gated : {true, false}) cases.push_back(long_expert_case(format, 120, block, gated));
+    for (const bool gated : {true, false}) {
+        cases.push_back(long_expert_case(format, 120, block, gated));
+        cases.push_back(in_narrow_tiles(long_expert_case(format, 50, 2 * block, gated)));
+    }
     cases.push_back(long_sum_case(format, 90, block));
     for (const float huge : {0.0f, 1e6f, 1e25f}) cases.push_back(uneven_blocks_case(format, 66, huge));
     cases.push_back(linear_case(format, 66, 70, block, {}));
@@ -297,6 +307,7 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
     for (const bool gated : {true, false}) {
         cases.push_back(long_expert_case(format, 2, kLongestRow, gated));
         cases.push_back(long_expert_case(format, 120, block, gated));
+        cases.push_back(in_narrow_tiles(long_expert_case(format, 50, 2 * block, gated)));
     }
     // Tiles of 128 tokens and 128 or 64 rows, on a device of four multiprocessors.
     for (const uint32_t results : {400u, 200u})

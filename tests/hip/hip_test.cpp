@@ -523,4 +523,17 @@ TEST_CASE("defaults: each row says for which devices, where from and since when;
     CHECK(gpu::rows_alone(rdna3, 128, 8).value == 16);
     CHECK(gpu::rows_alone(rdna3, 512, 8).value == 32);
     CHECK(gpu::rows_alone(vulkan, 8, 2).value == 8);
+    const auto narrow = [](const gpu::DeviceClass& device) {
+        return gpu::default_of(gpu::kExpertDefaults, "tile_tokens", device);
+    };
+    const gpu::DeviceClass hopper{.hip = true, .matrix_units = true, .overlaps = true};
+    // 512 rows of 35B-A3B, 30B-A3B and gpt-oss-20b.
+    for (const auto& [experts, used, on_cdna, on_rdna3] :
+         {std::tuple{256u, 8u, 32u, 32u}, {128u, 8u, 32u, 64u}, {32u, 4u, 64u, 64u}}) {
+        CHECK(gpu::tile_places(0, narrow(cdna), 512 * used, experts) == on_cdna);
+        CHECK(gpu::tile_places(0, narrow(rdna3), 512 * used, experts) == on_rdna3);
+        for (const gpu::DeviceClass& device : {rdna2, hopper})
+            CHECK(gpu::tile_places(0, narrow(device), 512 * used, experts) == 64);
+        CHECK(gpu::tile_places(64, narrow(cdna), 512 * used, experts) == 64);
+    }
 }

@@ -16,9 +16,14 @@ struct ByteShape {
         kChunksEach = (kChunks + kTileThreads - 1) / kTileThreads;
     static constexpr uint32_t kMetas = kTokens * 2, kMetasEach = (kMetas + kTileThreads - 1) / kTileThreads;
     // Waves over tokens, and over rows; then the matrices of sums that each has.
-    static constexpr uint32_t kWavesDown = kTileWaves > 1 ? 2 : 1, kWavesAcross = kTileWaves / kWavesDown;
+    static constexpr bool kTurned = false;
+    static constexpr uint32_t kWavesDown = kTileWaves > 4   ? 2
+                                           : kTileWaves > 1 ? (kTokens < 64 ? 1 : 2)
+                                                            : 1,
+                              kWavesAcross = kTileWaves / kWavesDown;
     static constexpr uint32_t kAcross = kRows / (16 * kWavesAcross), kDown = kTokens / (16 * kWavesDown);
     static constexpr uint32_t kOwnRows = kGated ? kRows / 2 : kRows;  // of y
+    static constexpr uint32_t kPairRows = 16;
     static_assert(!kGated || kAcross % 2 == 0);
 };
 
@@ -248,6 +253,7 @@ struct InBytes {
         MatrixSums sums[S::kDown][S::kAcross] = {};
         BytesAhead<F, S> ahead;
         const UnitsAhead<S> units = units_ahead<S>(a, at, x_row);
+        const bool multiplies = has_products<S, Args>(at, down);
         uint32_t column = columns.from;
         read_bytes<F, S, kGated>(a, at, column, units, ahead);
         do {
@@ -257,7 +263,7 @@ struct InBytes {
             column += kDepth;
             // After the last it reads that again.
             read_bytes<F, S, kGated>(a, at, column < columns.to ? column : column - kDepth, units, ahead);
-            multiply_bytes<F, S>(tiles, across, down, sums);
+            if (multiplies) multiply_bytes<F, S>(tiles, across, down, sums);
         } while (column < columns.to);
         sync_block();  // the last tile has been multiplied
         static_assert(sizeof(tiles.w) + sizeof(tiles.x) >= kTileWaves * kRoom * sizeof(float));

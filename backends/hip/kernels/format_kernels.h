@@ -104,6 +104,12 @@
     }                                                                                            \
     RL_DENSE_KERNEL(kTileThreads, 2, expert_gated_matrix_##format, args::ExpertTileArgs) {       \
         expert_matrix<format, 128, 64, true>(args);                                              \
+    }                                                                                            \
+    RL_DENSE_KERNEL(kTileThreads, 2, expert_matrix_32_##format, args::ExpertTileArgs) {          \
+        expert_matrix<format, kNarrowRows, kNarrowPlaces, false>(args);                          \
+    }                                                                                            \
+    RL_DENSE_KERNEL(kTileThreads, 2, expert_gated_matrix_32_##format, args::ExpertTileArgs) {    \
+        expert_matrix<format, kNarrowRows, kNarrowPlaces, true>(args);                           \
     }
 
 #ifdef RL_COPIES_AHEAD
@@ -152,26 +158,32 @@
     }
 
 // Products of many tokens in int8, of a format whose scales are of whole units.
-#define RL_BYTE_KERNELS(format)                                                           \
-    namespace redline::hip {                                                              \
-    RL_DENSE_KERNEL(kTileThreads, 2, linear_bytes_128_##format, args::TileArgs) {         \
-        linear_matrix<format, 128, 128, false, InBytes>(args);                            \
-    }                                                                                     \
-    RL_DENSE_KERNEL(kTileThreads, 2, linear_bytes_wide_##format, args::TileArgs) {        \
-        linear_matrix<format, 64, 128, false, InBytes>(args);                             \
-    }                                                                                     \
-    RL_DENSE_KERNEL(kTileThreads, 3, linear_bytes_64_##format, args::TileArgs) {          \
-        linear_matrix<format, 64, 64, false, InBytes>(args);                              \
-    }                                                                                     \
-    RL_DENSE_KERNEL(kTileThreads, 2, gated_bytes_##format, args::TileArgs) {              \
-        linear_matrix<format, 128, 128, true, InBytes>(args);                             \
-    }                                                                                     \
-    RL_DENSE_KERNEL(kTileThreads, 2, expert_bytes_##format, args::ExpertTileArgs) {       \
-        expert_matrix<format, kExpertRows, 64, false, InBytes>(args);                     \
-    }                                                                                     \
-    RL_DENSE_KERNEL(kTileThreads, 2, expert_gated_bytes_##format, args::ExpertTileArgs) { \
-        expert_matrix<format, 128, 64, true, InBytes>(args);                              \
-    }                                                                                     \
+#define RL_BYTE_KERNELS(format)                                                              \
+    namespace redline::hip {                                                                 \
+    RL_DENSE_KERNEL(kTileThreads, 2, linear_bytes_128_##format, args::TileArgs) {            \
+        linear_matrix<format, 128, 128, false, InBytes>(args);                               \
+    }                                                                                        \
+    RL_DENSE_KERNEL(kTileThreads, 2, linear_bytes_wide_##format, args::TileArgs) {           \
+        linear_matrix<format, 64, 128, false, InBytes>(args);                                \
+    }                                                                                        \
+    RL_DENSE_KERNEL(kTileThreads, 3, linear_bytes_64_##format, args::TileArgs) {             \
+        linear_matrix<format, 64, 64, false, InBytes>(args);                                 \
+    }                                                                                        \
+    RL_DENSE_KERNEL(kTileThreads, 2, gated_bytes_##format, args::TileArgs) {                 \
+        linear_matrix<format, 128, 128, true, InBytes>(args);                                \
+    }                                                                                        \
+    RL_DENSE_KERNEL(kTileThreads, 2, expert_bytes_##format, args::ExpertTileArgs) {          \
+        expert_matrix<format, kExpertRows, 64, false, InBytes>(args);                        \
+    }                                                                                        \
+    RL_DENSE_KERNEL(kTileThreads, 2, expert_gated_bytes_##format, args::ExpertTileArgs) {    \
+        expert_matrix<format, 128, 64, true, InBytes>(args);                                 \
+    }                                                                                        \
+    RL_DENSE_KERNEL(kTileThreads, 2, expert_bytes_32_##format, args::ExpertTileArgs) {       \
+        expert_matrix<format, kNarrowRows, kNarrowPlaces, false, InBytes>(args);             \
+    }                                                                                        \
+    RL_DENSE_KERNEL(kTileThreads, 2, expert_gated_bytes_32_##format, args::ExpertTileArgs) { \
+        expert_matrix<format, kNarrowRows, kNarrowPlaces, true, InBytes>(args);              \
+    }                                                                                        \
     }
 
 #define RL_FLOAT_KERNELS(format)                                          \

@@ -21,6 +21,8 @@ constexpr uint32_t kExpertRows = 128, kExpertBlocks = 2;
 #else
 constexpr uint32_t kExpertRows = 64, kExpertBlocks = 3;
 #endif
+// Places of an expert that narrow tiles have room for, whose rows are as many everywhere.
+constexpr uint32_t kNarrowPlaces = 32, kNarrowRows = 128;
 
 #ifdef RL_WAVE_GROUPS
 constexpr bool kGroups = true;
@@ -146,8 +148,8 @@ struct EightAhead {
     }
 };
 
-// kRows rows of the matrix by kTokens tokens. kGated: every second 16 rows are of `up`, and a wave holds both
-// of a result.
+// kRows rows of the matrix by kTokens tokens. kGated: every second kPairRows rows are of `up`, and a wave
+// holds both of a result.
 template <uint32_t kRows, uint32_t kTokens, bool kGated>
 struct TileShape {
     static constexpr uint32_t kUnits = kRows * 2, kUnitsEach = (kUnits + kTileThreads - 1) / kTileThreads;
@@ -155,18 +157,25 @@ struct TileShape {
         kEightsEach = (kEights + kTileThreads - 1) / kTileThreads;
     static constexpr uint32_t kChunks = kTokens * (kDepth / 8),  // of eight activations
         kChunksEach = (kChunks + kTileThreads - 1) / kTileThreads;
+    // Four waves multiply 64 rows of a first factor together. Where there are fewer tokens, these are rows of
+    // the matrix, and sums have theirs there.
+    static constexpr bool kTurned = kGroups && kTokens < 64;
     // Waves over tokens, and over rows; then the matrices of sums that each has. Where tokens' rows are read
-    // as they are used, each is to serve many rows of the matrix.
-    static constexpr uint32_t kWavesDown = kGroups             ? kTokens / 16
-                                           : kReadsFirstFactor ? 4
-                                           : kTileWaves > 1    ? 2
+    // as they are used, each is to serve many rows of the matrix. Four waves with few tokens read fewer
+    // factors when each has all of them.
+    static constexpr uint32_t kWavesDown = kTurned             ? 1
+                                           : kGroups           ? kTokens / 16
+                                           : kReadsFirstFactor ? (kTokens < 64 ? 2 : 4)
+                                           : kTileWaves > 4    ? 2
+                                           : kTileWaves > 1    ? (kTokens < 64 ? 1 : 2)
                                                                : 1,
                               kWavesAcross = kTileWaves / kWavesDown;
     static constexpr uint32_t kAcross = kRows / (16 * kWavesAcross), kDown = kTokens / (16 * kWavesDown);
     static constexpr uint32_t kRowEights = kRows * kDepthStride / 8,
                               kTokenEights = kTokens * kDepthStride / 8;
     static constexpr uint32_t kOwnRows = kGated ? kRows / 2 : kRows;  // of y
-    static_assert(!kGated || kAcross % 2 == 0);
+    static constexpr uint32_t kPairRows = kTurned ? 8 : 16;           // so many of each matrix in turn
+    static_assert(!kGated || kTurned || kAcross % 2 == 0);
 };
 
 // What a block multiplies. Entries are tokens, or with experts the places that chose one.
@@ -185,10 +194,11 @@ struct TileRow {
     size_t row;
     bool of_up;
 };
-template <bool kGated>
+template <typename S, bool kGated>
 RL_DEVICE TileRow tile_row(const TilePlace& at, uint32_t r) {
-    const uint32_t within = kGated ? r / 32 * 16 + r % 16 : r;
-    return {at.matrix_row + lesser(at.first_row + within, at.rows - 1), kGated && r / 16 % 2 == 1};
+    constexpr uint32_t kPair = S::kPairRows;
+    const uint32_t within = kGated ? r / (2 * kPair) * kPair + r % kPair : r;
+    return {at.matrix_row + lesser(at.first_row + within, at.rows - 1), kGated && r / kPair % 2 == 1};
 }
 
 // A thread's part of a tile of weights on its way: units, or of floats eights, so that neighbouring threads
@@ -204,7 +214,7 @@ struct WeightsAhead {
         for (uint32_t n = 0; n < S::kUnitsEach; ++n) {
             const uint32_t i = lesser(n * kTileThreads + thread_index(), S::kUnits - 1);
             const uint32_t unit = lesser(column / 32 + i % 2, cols / 32 - 1);
-            const auto [row, of_up] = tile_row<kGated>(at, i / 2);
+            const auto [row, of_up] = tile_row<S, kGated>(at, i / 2);
             units[n].read({of_up ? at.up.data : at.w.data, of_up ? at.up.units : at.w.units},
                           row * (cols / 32) + unit);
         }
@@ -236,7 +246,7 @@ struct WeightsAhead<F, S, true> {
         for (uint32_t n = 0; n < S::kEightsEach; ++n) {
             const uint32_t i = lesser(n * kTileThreads + thread_index(), S::kEights - 1);
             const uint32_t eight = lesser(column / 8 + i % (kDepth / 8), cols / 8 - 1);
-            const auto [row, of_up] = tile_row<kGated>(at, i / (kDepth / 8));
+            const auto [row, of_up] = tile_row<S, kGated>(at, i / (kDepth / 8));
             const uint64_t data = kGated ? w_at ^ ((w_at ^ up_at) & (of_up ? ~uint64_t(0) : 0)) : w_at;
             eights[n].read(reinterpret_cast<const uint8_t*>(data), row * (cols / 8) + eight);
         }
@@ -303,13 +313,18 @@ RL_DEVICE void store_tile(uint32_t cols, uint32_t column, TileAhead<F, S>& ahead
 template <typename S>
 RL_DEVICE void start_tile(const Words4* w_tile, const Words4* x_tile, uint32_t across, uint32_t down,
                           MatrixSums (&sums)[S::kDown][S::kAcross]) {
-    static_assert(S::kDown == 1 && S::kWavesDown % 4 == 0);
+    static_assert(S::kTurned ? S::kAcross == 1 && S::kWavesAcross % 4 == 0
+                             : S::kDown == 1 && S::kWavesDown % 4 == 0);
     const uint64_t x = group_factor(x_tile + eight_at(down / 4 * 64, 0)),
-                   w = group_factor(w_tile + eight_at(across * S::kAcross * 16, 0));
+                   w = group_factor(w_tile +
+                                    eight_at(S::kTurned ? across / 4 * 64 : across * S::kAcross * 16, 0));
     begin_products();
     RL_UNROLL
     for (uint32_t k = 0; k < kDepth / 16; ++k)
-        multiply_add_group<S::kAcross>(x + k * kNextFactor, w + k * kNextFactor, sums[0]);
+        if constexpr (S::kTurned)
+            multiply_add_group<S::kDown>(w + k * kNextFactor, x + k * kNextFactor, &sums[0][0]);
+        else
+            multiply_add_group<S::kAcross>(x + k * kNextFactor, w + k * kNextFactor, sums[0]);
     end_products();
 }
 #else
@@ -339,10 +354,25 @@ RL_DEVICE void multiply_tile(const Words4* w_words, const Words4* x_words, uint3
 }
 #endif
 
+// The same of sums whose rows are rows of the matrix: of 16, the last eight may be of `up`.
+template <typename S, bool kGated, typename Put>
+RL_DEVICE void each_turned_result(const TilePlace& at, uint32_t across,
+                                  const MatrixSums (&sums)[S::kDown][S::kAcross], Put put) {
+    RL_UNROLL
+    for (uint32_t j = 0; j < S::kDown; ++j) RL_UNROLL
+    for (uint32_t n = 0; n < kSumsPerLane; ++n) {
+        if (kGated && n % 4 >= 2) continue;
+        const uint32_t entry = at.first_entry + j * 16 + sum_column(n);
+        const uint32_t row = at.first_row + across * (kGated ? 8 : 16) + sum_row(n);
+        put(entry, row, sums[j][0].d[n], sums[j][0].d[kGated ? n + 2 : n]);
+    }
+}
+
 // Hands put(entry, row, sum, sum of up) what this lane holds.
 template <typename S, bool kGated, typename Put>
 RL_DEVICE void each_result(const TilePlace& at, uint32_t across, uint32_t down,
                            const MatrixSums (&sums)[S::kDown][S::kAcross], Put put) {
+    if constexpr (S::kTurned) return each_turned_result<S, kGated>(at, across, sums, put);
     constexpr uint32_t kStep = kGated ? 2 : 1;
     RL_UNROLL
     for (uint32_t j = 0; j < S::kDown; ++j) RL_UNROLL
@@ -378,6 +408,15 @@ struct TileRoom {
 #endif
 };
 
+// False for waves all of whose rows of x are behind an expert's last, which have no products. Tiles of a
+// step's rows are full, but for the last ones; four waves are on different units, which then wait for the
+// others.
+template <typename S, typename Args>
+RL_DEVICE bool has_products(const TilePlace& at, uint32_t down) {
+    if constexpr (__is_same(Args, args::TileArgs) || kTileWaves <= 4) return true;
+    return same_in_lanes(at.first_entry + down * S::kDown * 16) < at.entries;
+}
+
 // The sums of a block's tile over these columns. With groups of waves a tile is multiplied while the next is
 // decoded, and a group whose rows of x are all behind the last has no products.
 template <typename F, typename S, bool kGated, typename Args, typename RowOf>
@@ -405,6 +444,7 @@ RL_DEVICE void sum_tile(const Args& a, const TilePlace& at, TileColumns columns,
     wait_for_products();
     sync_block();  // before the pool is written for another tile
 #else
+    const bool multiplies = has_products<S, Args>(at, down);
     do {
         sync_block();  // the tile before has been multiplied
         store_tile<F, S>(a.cols, column, ahead, room.w, room.x);
@@ -412,7 +452,7 @@ RL_DEVICE void sum_tile(const Args& a, const TilePlace& at, TileColumns columns,
         column += kDepth;
         // After the last it reads that again.
         read_tile<F, S, kGated>(a, at, column < columns.to ? column : column - kDepth, x_rows, ahead);
-        multiply_tile<S, F::kCrowded || kGated>(room.w, room.x, across, down, sums);
+        if (multiplies) multiply_tile<S, F::kCrowded || kGated>(room.w, room.x, across, down, sums);
     } while (column < columns.to);
 #endif
 }

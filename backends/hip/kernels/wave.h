@@ -218,6 +218,11 @@ RL_DEVICE size_t in_each_lane(size_t value) {
     return uint64_t(high) << 32 | low;
 }
 
+// A value that all lanes share, and the compiler does not know to be shared: branches by it need no masks.
+RL_DEVICE uint32_t same_in_lanes(uint32_t value) {
+    return __builtin_amdgcn_readfirstlane(value);
+}
+
 // CDNA's instructions take one constant each: another one that is in a register lets two of them be one.
 RL_DEVICE uint32_t constant_in_lanes(uint32_t value) {
 #if defined(__GFX9__)
@@ -520,6 +525,9 @@ constexpr uint32_t kWaves = kThreads / kWave;  // of a block
 
 #if !defined(__HIP__)
 RL_DEVICE size_t in_each_lane(size_t value) {
+    return value;
+}
+RL_DEVICE uint32_t same_in_lanes(uint32_t value) {
     return value;
 }
 RL_DEVICE uint32_t constant_in_lanes(uint32_t value) {

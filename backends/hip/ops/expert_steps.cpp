@@ -176,7 +176,7 @@ Status launch_chosen(Launcher& launcher, const std::string& module, const std::s
 class ExpertLinearKernel : public ChosenExpertsKernel {
 public:
     ExpertLinearKernel(const Product& op, const Plan& plan, const Device& device)
-        : op_(op), grouped_(op, plan), report_(device.report()) {
+        : op_(op), grouped_(op, plan, device.report()), report_(device.report()) {
         const Tensor& tensor = plan.weight(op.w()).tensor;
         // Weighted, a block does all places of a token, which have rows of their own or share one.
         const uint64_t rows = op.experts.scales ? op.x_rows() : 1;
@@ -266,7 +266,7 @@ private:
 class ExpertGatedKernel : public ChosenExpertsKernel {
 public:
     ExpertGatedKernel(const Product& op, const Plan& plan, const Device& device)
-        : op_(op), grouped_(op, plan), report_(device.report()) {
+        : op_(op), grouped_(op, plan, device.report()), report_(device.report()) {
         const Tensor& tensor = plan.weight(op.w()).tensor;
         if (by_dots(tensor, tensor.shape.cols)) activations_ = tensor.shape.cols;
         rows_ = tensor.shape.rows * op.experts.used;

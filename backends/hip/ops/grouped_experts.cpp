@@ -2,6 +2,9 @@
 
 namespace redline::hip {
 
+// Rows of narrow tiles, as kernels/tile.h has it.
+static constexpr uint32_t kNarrowRows = 128;
+
 Status GroupedExperts::launch(Launcher& launcher, const View& view, const args::ExpertArgs& op, float* y,
                               Chosen how) const {
     const Parts at = parts(view.rows);
@@ -39,20 +42,19 @@ Status GroupedExperts::launch(Launcher& launcher, const View& view, const args::
 
 Status GroupedExperts::launch_slices(Launcher& launcher, const View& view, args::ExpertTileArgs args,
                                      Chosen how) const {
-    constexpr uint32_t kTilePlaces = 64;
     const DeviceReport& report = launcher.device().report();
-    const uint32_t tile_rows = args.up.data ? 64 : report.expert_rows();
     const std::string module = weight_layout(*tensor_.format)->name;
     const uint32_t experts = uint32_t(tensor_.shape.count);
+    const uint32_t tile = gpu::tile_places(how.tile_tokens, narrow_, places(view.rows), experts);
+    const bool narrow = tile == gpu::kNarrowPlaces;
+    const uint32_t tile_rows = args.up.data ? 64 : narrow ? kNarrowRows : report.expert_rows();
     const uint64_t mean = (places(view.rows) + experts - 1) / experts;
-    const uint32_t across =
-        uint32_t(std::min<uint64_t>((how.spread * mean + kTilePlaces - 1) / kTilePlaces, 64));
+    const uint32_t across = uint32_t(std::min<uint64_t>((how.spread * mean + tile - 1) / tile, 64));
     const double per_row = (args.up.data ? 4.0 : 2.0) * double(places(view.rows)) * double(args.cols);
     const uint32_t step = slice_of(launcher.flops_per_slice(), per_row, tile_rows, 1e4);
-    const uint32_t shared =
-        how.int8 ? 0 : report.tile_shared(args.up.data ? 2 * tile_rows : tile_rows, kTilePlaces);
-    const std::string kernel = fmt::format("{}_{}_{}", args.up.data ? "expert_gated" : "expert",
-                                           how.int8 ? "bytes" : "matrix", module);
+    const uint32_t shared = how.int8 ? 0 : report.tile_shared(args.up.data ? 2 * tile_rows : tile_rows, tile);
+    const std::string kernel = fmt::format("{}_{}{}_{}", args.up.data ? "expert_gated" : "expert",
+                                           how.int8 ? "bytes" : "matrix", narrow ? "_32" : "", module);
     return in_slices(args.rows, step, [&](uint32_t first, uint32_t rows) {
         args.first_row = first;
         return launcher.launch(module, kernel,

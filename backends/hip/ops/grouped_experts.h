@@ -11,12 +11,13 @@ class GroupedExperts {
 public:
     // The values of its choices.
     struct Chosen {
-        uint32_t unsorted, spread;
+        uint32_t unsorted, spread, tile_tokens;
         bool int8;
     };
 
-    GroupedExperts(const Product& op, const Plan& plan)
+    GroupedExperts(const Product& op, const Plan& plan, const DeviceReport& report)
         : tensor_(plan.weight(op.w()).tensor),
+          narrow_(gpu::default_of(gpu::kExpertDefaults, "tile_tokens", class_of(report))),
           used_(op.experts.used),
           per_expert_(op.experts.per_expert),
           possible_(tensor_.shape.cols % 32 == 0 && tensor_.format->name != "F32") {}
@@ -41,7 +42,10 @@ public:
     // more.
     Choices choices(RowClass rows) const {
         if (!possible_ || (rows != RowClass::some && rows != RowClass::many)) return {};
-        Choices all = {choice("spread", expert_default("spread"), {1, 2})};
+        Default by_places = narrow_;
+        by_places.value = 0;
+        Choices all = {choice("tile_tokens", by_places, {gpu::kNarrowPlaces, gpu::kWidePlaces}),
+                       choice("spread", expert_default("spread"), {1, 2})};
         if (rows == RowClass::some)
             all.insert(all.begin(), crossover("unsorted_rows", some_unsorted(), {kFewRows, 16, 32, 64}));
         if (has_byte_kernels(*tensor_.format)) all.push_back(choice("int8", expert_default("int8"), {1}));
@@ -81,6 +85,7 @@ private:
     Status launch_slices(Launcher& launcher, const View& view, args::ExpertTileArgs args, Chosen how) const;
 
     Tensor tensor_;
+    Default narrow_;  // of "tile_tokens"
     uint32_t used_;
     bool per_expert_;
     bool possible_;
@@ -95,6 +100,7 @@ protected:
                                       ? chosen(size, "unsorted_rows", grouped.some_unsorted().value)
                                       : grouped.unsorted().value;
         return {unsorted, chosen(size, "spread", grouped.expert_default("spread").value),
+                chosen(size, "tile_tokens", 0),
                 chosen(size, "int8", grouped.expert_default("int8").value) != 0};
     }
 };
