@@ -9,7 +9,7 @@ DECODE_OF = {"Instinct MI300X": 0.70}
 PROMPT = 0.60
 # Tiles of few rows and tokens serve to fill compute units that would be idle: their share is reported without
 # a peak.
-SMALL_TILES = re.compile(r"linear_(matrix|bytes)_(64|wide)_|(linear|gated)_coop(_bfloat)?\.\w+/\d+,(64,|\d+,(32|64),)")
+SMALL_TILES = re.compile(r"linear_(matrix|bytes)_(64|wide)_|expert_(gated_)?(matrix|bytes)_32_|(linear|gated)_coop(_bfloat)?\.\w+/\d+,(64,|\d+,(32|64),)")
 # Kernels of prompts in int8 are a choice, which is measured: their cycles stand beside those of halfs in "prompts". Scaling sums
 # takes as long as multiplying, so that they reach half of the peak on RDNA 4.
 CHOICES = re.compile(r"\w+_coop_int8|(linear|gated|expert|expert_gated)_bytes_")

@@ -275,20 +275,21 @@ def prompt_loop(code, rates, half_decodes):
     return best[1]
 
 
-def prompt_share(kernel, card):
+def prompt_share(kernel, card, live=1.0):
     """The share of the matrix peak (dot peak where there are no matrix units) that the tile's loop could reach: of halfs
-    or of int8, whatever it multiplies. A dict."""
+    or of int8, whatever it multiplies. Where `live` of a tile's products are made, as the tile's are counted. A dict."""
     got = kernel.prompt
     rates = kernel.rates()
     waves = max(1.0, waves_of(kernel, card, 0, kernel.lds))
     matrix = (got["matrix slots"] or products(got) * rates.passes) * rates.cycles
     vector = got["slots"] * rates.cycles - matrix
     per_cycle = 128 / rates.simds / kernel.wave
-    write, read = got["lds write bytes"] / per_cycle, (got["lds bytes"] - got["lds write bytes"]) / per_cycle
+    write, read = got["lds write bytes"] / per_cycle, live * (got["lds bytes"] - got["lds write bytes"]) / per_cycle
     cache = got["vmem bytes"] * kernel.wave / ((64 if rates.gfx9 else 128) / rates.simds)
-    parts = {"issue": max(matrix, vector) if rates.gfx9 else matrix + vector, "lds": read + write, "cache": cache}
+    made = live * matrix
+    parts = {"issue": max(made, vector) if rates.gfx9 else made + vector, "lds": read + write, "cache": cache}
     busiest = max(parts.values())
-    alone = max(matrix, read) + max(vector, write) + BARRIERS
+    alone = max(made, read) + max(vector, write) + BARRIERS
     turn = busiest + max(0.0, alone - busiest) / waves
     by = max(parts, key=parts.get) if busiest > 0.8 * turn else "waves"
     return {"share": matrix / turn, "by": by, "waves": waves, "matrix": matrix, "vector": vector, "lds": read + write,

@@ -3,17 +3,21 @@
 A token takes its weights' bytes at the bandwidth that the memory gives and the kernels could use, and for each dispatch what an
 empty one takes on that card and API plus OP_CYCLES: activations taken over, the first loads' latency, the last blocks. That one
 number is measured: an H100 takes 3.2 us per dispatch of a recorded step beyond its bytes (tools/amd/amd-speed nvidia), of which 1.2
-are an empty one's. A prompt takes its operations at the share of the peak that its kernels could reach, in as many rounds of
-tiles as fill the card, and OTHER of the time for attention, preparing and the rest. In int8 it takes what the kernels of int8 could
+are an empty one's. A prompt goes in steps of at most step_rows() rows, each of which takes its operations at the share of the peak that
+its kernels could reach, in as many rounds of tiles as fill the card, or its weights' bytes at the bandwidth where that takes longer, and
+beside the operations OTHER of the time for attention, preparing and the rest. Rows fall on experts as chance has it. In int8 it takes what the kernels of int8 could
 reach of the peak in int8, where the format has such kernels; matrices of others stay in halfs.
 """
 import math
+import re
 
 import amd_speed_model as model
 
 OP_CYCLES = 3500
 OTHER = 0.25
 TOKENS = 512  # of the prompt
+# Cards whose memory is a CPU's, too, or less than 15 GB: usual_batch() in src/devices/device_choice.cpp.
+SHORT_STEPS = ("Steam Deck", "Radeon 780M", "Radeon 8060S", "Radeon 890M", "RX 7600")
 
 # Bytes of a token by format, dispatches of a token as tools' plans have them (attention as three), layers. Matrices of a layer as
 # (rows, columns); of experts how many there are, of which each token takes how many, and their matrices. "prompt" has the
@@ -27,6 +31,10 @@ MODELS = {
         "bytes": {"q4_k": 1.2e9, "q6_k": 0.71e9}, "dispatches": 8 * 30 + 10 * 10 + 3, "layers": 40,
         "prompt": {"dense": {"q4_k": 1.0}, "experts": {"q4_k": 0.833, "q6_k": 0.167}},
         "matrices": [(12352, 2048), (2048, 4096), (1024, 2048), (2048, 512)], "experts": (256, 8, [(1024, 2048), (2048, 512)])},
+    "Qwen3-30B-A3B Q4_K_M": {
+        "bytes": {"q4_k": 1.35e9, "q6_k": 0.52e9}, "dispatches": 6 * 48 + 3, "layers": 48,
+        "prompt": {"dense": {"q4_k": 1.0}, "experts": {"q4_k": 0.833, "q6_k": 0.167}},
+        "matrices": [(5120, 2048), (2048, 4096)], "experts": (128, 8, [(1536, 2048), (2048, 768)])},
     "gpt-oss-20b MXFP4": {
         "bytes": {"mxfp4": 1.27e9, "q8_0": 1.29e9}, "dispatches": 8 * 24 + 3, "layers": 24,
         "prompt": {"dense": {"q8_0": 1.0}, "experts": {"mxfp4": 1.0}},
@@ -60,24 +68,42 @@ STEMS = {
 }
 
 
-def tile_of(api, kind, what):
-    """Tokens of a tile: HIP's of experts have 64, Vulkan's as many as entries_of_tile() says."""
+def step_rows(card):
+    """Rows of a step of a long prompt."""
+    return 512 if card["name"] in SHORT_STEPS else 1024
+
+
+def narrow_places(card):
+    """HIP: the most places that each expert has on average where tiles have 32; backends/gpu/defaults.h."""
+    return {"gfx9": 32, "gfx10": 0}.get(re.match(r"gfx(9|10)?", card["target"])[0], 28)
+
+
+def tile_of(api, kind, what, card, tokens, wide=False):
+    """Tokens of a tile, and how many of them at a time are left out where they are empty. `wide`: HIP as it was before
+    1 December 2026."""
     if kind == "dense":
-        return 128
+        return 128, 128
     experts, used, _ = what["experts"]
-    each = TOKENS * used // experts
-    return 64 if api == "hip" else 32 if each <= 32 else 64 if each < 128 else 128
+    each = tokens * used / experts
+    if api == "vulkan":  # entries_of_tile()
+        tile = 32 if int(each) <= 32 else 64 if each < 128 else 128
+        return tile, tile
+    if wide:
+        return 64, 64
+    tile = 32 if each <= narrow_places(card) else 64
+    return tile, 16 if card["target"].startswith("gfx10") else tile if card["target"].startswith("gfx9") else tile // 2
 
 
-def shares(got, card, api, form, stems, tokens=0):
-    """The share that each kernel of these could reach, of Vulkan's those with tiles of so many tokens."""
+def shares(got, card, api, form, stems, tokens=0, live=1.0):
+    """The share that each kernel of these could reach, of those of experts and of Vulkan's only such with tiles of so many
+    tokens."""
     for kernel, of in got.of(card):
         if kernel.api != api or of != form or not kernel.name.startswith(stems):
             continue
         if kernel.decode:
             yield model.decode_share(kernel, card, got.bytes[form])["share"]
-        elif kernel.prompt and (api == "hip" or f"256,128,{tokens}," in kernel.name):
-            yield model.prompt_share(kernel, card)["share"]
+        elif kernel.prompt and (("_32_" in kernel.name) == (tokens == 32) if api == "hip" else f"256,128,{tokens}," in kernel.name):
+            yield model.prompt_share(kernel, card, live)["share"]
 
 
 def decode_share(got, card, api, form):
@@ -97,21 +123,19 @@ def decode_speed(got, card, api, what):
     return 1.0 / (seconds + gaps), gaps / (seconds + gaps)
 
 
-def tiles_seconds(card, rows, columns, tokens, tokens_of_tile, copies, each):
-    """A product in tiles of 128 rows, of which each compute unit does one at a time, in so many seconds per
+def tiles_seconds(card, rows, columns, tiles, tile, each):
+    """A product in so many tiles of 128 rows, of which each compute unit does one at a time, in so many seconds per
     operation."""
-    tiles = math.ceil(rows / 128) * math.ceil(tokens / tokens_of_tile) * copies
-    rounds = math.ceil(tiles / card["units"])
-    return rounds * 2.0 * 128 * tokens_of_tile * columns * each
+    return math.ceil(math.ceil(rows / 128) * tiles / card["units"]) * 2.0 * 128 * tile * columns * each
 
 
-def seconds_per_operation(got, card, api, kind, what, types):
+def seconds_per_operation(got, card, api, kind, what, types, tile, live=1.0):
     """A compute unit's, which multiplies formats in the first of these types that they have kernels for, or None."""
-    seconds, tokens = 0.0, tile_of(api, kind, what)
+    seconds = 0.0
     peaks = next(value for target, value in got.data["peaks"].items() if card["target"].startswith(target))
     for form, part in what["prompt"][kind].items():
         for of in types:
-            share = min(shares(got, card, api, form, STEMS[api][of][kind], tokens), default=None)
+            share = min(shares(got, card, api, form, STEMS[api][of][kind], tile, live), default=None)
             if share is not None:
                 seconds += part / (peaks[of] * card["clock_ghz"] * 1e9 * share)
                 break
@@ -120,22 +144,81 @@ def seconds_per_operation(got, card, api, kind, what, types):
     return seconds
 
 
-def prompt_speed(got, card, api, what, types):
-    each = {kind: seconds_per_operation(got, card, api, kind, what, types) for kind in what["prompt"]}
-    if None in each.values():
+def places_by_chance(mean):
+    """(places of an expert, how likely so many are)."""
+    first = max(0, math.floor(mean - 8 * math.sqrt(mean) - 8))
+    for n in range(first, math.ceil(mean + 8 * math.sqrt(mean) + 16)):
+        yield n, math.exp(n * math.log(mean) - mean - math.lgamma(n + 1))
+
+
+def memory_seconds(got, card, kind, what, weights):
+    each = sum(part * got.bytes[form] / 32 for form, part in what["prompt"][kind].items())
+    return weights * each / (card["bandwidth_gbs"] * 1e9 * card["memory_share"])
+
+
+def expert_seconds(got, card, api, what, tokens, each_of, tile, left_out):
+    """The products of a layer's experts, (their operations, the longer of these and of reading weights). each_of(live): seconds per
+    operation of tiles of which so much is multiplied."""
+    experts, used, matrices = what["experts"]
+    tiles = each = absent = 0.0
+    for places, chance in places_by_chance(tokens * used / experts):
+        whole, rest = divmod(places, tile)
+        tiles += chance * (whole + (rest > 0))
+        each += chance * (whole * each_of(1.0) + (each_of(math.ceil(rest / left_out) * left_out / tile) if rest else 0.0))
+        absent += chance if places == 0 else 0.0
+    return [longer(tiles_seconds(card, rows, columns, tiles * experts, tile, each / tiles),
+                   memory_seconds(got, card, "experts", what, (1.0 - absent) * experts * rows * columns)) for rows, columns in matrices]
+
+
+def longer(operations, memory):
+    return operations, max(operations, memory)
+
+
+def step_seconds(got, card, api, what, types, tokens, wide):
+    """None where the card has no kernels for it."""
+    dense = seconds_per_operation(got, card, api, "dense", what, types, 128)
+    if dense is None:
         return None
-    seconds = sum(tiles_seconds(card, rows, columns, TOKENS, 128, 1, each["dense"]) for rows, columns in what["matrices"])
+    products = [longer(tiles_seconds(card, rows, columns, math.ceil(tokens / 128), min(128, tokens), dense),
+                       memory_seconds(got, card, "dense", what, rows * columns)) for rows, columns in what["matrices"]]
     if "experts" in what:
-        experts, used, matrices = what["experts"]
-        seconds += sum(tiles_seconds(card, rows, columns, max(1, TOKENS * used // experts), tile_of(api, "experts", what), experts,
-                                     each["experts"]) for rows, columns in matrices)
-    return TOKENS / (seconds * what["layers"] / (1.0 - OTHER) + what["dispatches"] * card["launch_us"][api] * 1e-6)
+        tile, left_out = tile_of(api, "experts", what, card, tokens, wide)
+        lives = {n * left_out / tile for n in range(1, tile // left_out + 1)}
+        each = {live: seconds_per_operation(got, card, api, "experts", what, types, tile, live) for live in lives}
+        if None in each.values():
+            return None
+        products += expert_seconds(got, card, api, what, tokens, each.get, tile, left_out)
+    operations, bound = map(sum, zip(*products))
+    return what["layers"] * (bound + operations * OTHER / (1.0 - OTHER)) + what["dispatches"] * card["launch_us"][api] * 1e-6
+
+
+def prompt_speed(got, card, api, what, types, tokens=TOKENS, wide=False):
+    whole, rest = divmod(tokens, step_rows(card))
+    steps = [(whole, step_rows(card))] * (whole > 0) + [(1, rest)] * (rest > 0)
+    seconds = [step_seconds(got, card, api, what, types, of, wide) for _, of in steps]
+    return None if None in seconds else tokens / sum(times * one for (times, _), one in zip(steps, seconds))
 
 
 def has_int8(got, card, api, what):
     """True where a format of its prompts has kernels of int8 on the card."""
     return any(True for kind, forms in what["prompt"].items() for form in forms
-               for _ in shares(got, card, api, form, STEMS[api]["int8"][kind], tile_of(api, kind, what)))
+               for _ in shares(got, card, api, form, STEMS[api]["int8"][kind], tile_of(api, kind, what, card, TOKENS)[0]))
+
+
+def prompt_rows(got, lengths):
+    """Prompts of these lengths: in halfs, and in int8 where there are kernels for it."""
+    out = []
+    for card in got.cards:
+        for name, what in MODELS.items():
+            for api in card["launch_us"]:
+                of_experts = [("wide", True), ("", False)] if api == "hip" and "experts" in what else [("", False)]
+                for tiles, wide in of_experts:
+                    for types in (("halfs",), ("int8", "halfs")) if has_int8(got, card, api, what) else (("halfs",),):
+                        speeds = [prompt_speed(got, card, api, what, types, length, wide) for length in lengths]
+                        if None not in speeds:
+                            out.append({"card": card["name"], "model": name, "api": api, "type": types[0], "tiles": tiles} |
+                                       {str(length): float(round(speed)) for length, speed in zip(lengths, speeds)})
+    return out
 
 
 def rows(got):

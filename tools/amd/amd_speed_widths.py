@@ -151,8 +151,8 @@ def hip_work(launch, kernel):
         made = few_work(launch, kernel.wave)
     elif dot := re.match(r"(linear|gated)_dot_(\d+)_", name):
         made.tokens, made.sets, made.sharing, made.activation = int(dot[2]), launch.rows / 2, 2 * waves, 1.5
-    elif tile := re.match(r"(linear|gated|expert|expert_gated)_matrix_(128|wide|64)?", name):
-        made.tokens = 64 if "expert" in tile[1] or tile[2] == "64" else 128 * launch.groups[0]
+    elif tile := re.match(r"(linear|gated|expert|expert_gated)_matrix_(128|wide|64|32)?", name):
+        made.tokens = 32 if tile[2] == "32" else 64 if "expert" in tile[1] or tile[2] == "64" else 128 * launch.groups[0]
         made.sharing = 64 if tile[2] in ("wide", "64") else 128
         made.groups = launch.rows / made.sharing if "expert" in tile[1] else groups
         made.sets = made.groups * waves
