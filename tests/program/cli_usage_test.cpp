@@ -98,6 +98,10 @@ TEST_CASE("usage: names that are empty, and options without the one that they go
     check_usage("eval", {"-f", "x", "-c", "3"}, "size of a chunk");
     check_usage("tokenize", {"-f", ""}, "--file was given an empty name");
     check_usage("bench", {"-ctk", ""}, "takes one of f32, f16, bf16, q8_0");
+    for (const std::string name : {"fp8", "f8_e4m3", "fp8_e5m2", "e4m3"})
+        check_usage("run", {"-ctk", name},
+                    "-ctk/--cache-type-k does not take " + name +
+                        ": q8_0 has about its size, loses less and runs on every device");
     check_usage("bench", {"-p", "0", "-n", "0"}, "nothing to measure");
     check_refused({"bench", "-m", ","}, 2, {"--model was given an empty name"});
 }
