@@ -1,6 +1,5 @@
 #include "host/load_model.h"
 
-#include "host/cache_loss.h"
 #include "host/device_list.h"
 #include "host/expected_speed.h"
 #include "host/file_notes.h"
@@ -13,6 +12,7 @@
 #include "host/rank_job.h"
 #include "host/tensor_split.h"
 #include "host/tuned.h"
+#include "host/wide_keys.h"
 #include "memory/budget.h"
 
 #include <algorithm>
@@ -176,8 +176,8 @@ Result<uint64_t> choose_context(LoadedModel& loaded, const HostOptions& options)
 Result<std::unique_ptr<Engine>> open_engine(const LoadedModel& loaded, const HostOptions& options,
                                             uint64_t context, uint32_t outputs) {
     EngineOptions engine = session_options(options, loaded.device.backend->device(), context, outputs);
-    if (const std::string loss = key_loss(loaded.model->gguf(), engine.cache); !loss.empty())
-        options.notes->note(loss);
+    if (const std::string wide = wide_keys_note(*loaded.model, engine.cache); !wide.empty())
+        options.notes->note(wide);
     if (!loaded.split) return Engine::create(*loaded.model, engine);
     Work loading(*options.notes, "loading");
     engine.placements = loaded.split.placements;

@@ -1,10 +1,12 @@
 #include "places/model.h"
 
+#include "arch/key_biases.h"
 #include "base/hash.h"
 #include "memory/budget.h"
 #include "places/find_arch.h"
 #include "places/slice_source.h"
 #include "plan/far_backend.h"
+#include "plan/passes/wide_keys.h"
 #include "plan/stored_weights.h"
 
 namespace redline {
@@ -297,6 +299,18 @@ PlanBuilder Model::builder(uint32_t max_rows, uint32_t max_outputs, const CacheS
     return PlanBuilder(std::move(weights), sizing, max_rows, max_outputs);
 }
 
+// Layers whose biases of keys are large cache their keys with 8 bits at least.
+static Status widen_biased_keys(const Gguf& gguf, const ResolvedWeights& weights, const Config& layers,
+                                Plan& plan) {
+    if (cache_code(plan.sizing.types.keys).bits >= 8) return {};
+    const std::vector<float> biases = RL_TRY(largest_key_biases(gguf, weights));
+    widen_keys(plan, [&](uint32_t layer) {
+        const size_t index = layers.first_layer + layer;
+        return index < biases.size() && biases[index] >= kLargeKeyBias;
+    });
+    return {};
+}
+
 Result<Plan> Model::named(Result<Plan> plan) const {
     if (!plan) return error("{}: {}", gguf_->path(), plan.error().message);
     return plan;
@@ -311,6 +325,7 @@ Result<Plan> Model::plan(uint32_t max_rows, uint32_t max_outputs, const CacheSiz
     if (head) builder.want_hidden();
     arch_->build(*config_, resolved_->set, builder);
     Plan plan = RL_TRY(named(std::move(builder).finish()));
+    RL_TRY(widen_biased_keys(*gguf_, *resolved_, *config_, plan));
     if (!head) return plan;
     if (!plan.hidden || plan.slot(plan.hidden).width != head->config().hidden_dim())
         return error("{}: its layers leave no hidden rows that the MTP head of {} reads", gguf_->path(),
@@ -325,7 +340,9 @@ Result<Plan> Model::head_plan_behind(size_t which, uint32_t max_rows, uint32_t m
     builder.follow(std::move(caches));
     builder.want_hidden();
     arch_->build(*heads_[which], resolved_->predictions[which], builder);
-    return named(std::move(builder).finish());
+    Plan plan = RL_TRY(named(std::move(builder).finish()));
+    RL_TRY(widen_biased_keys(*gguf_, *resolved_, *heads_[which], plan));
+    return plan;
 }
 
 // The caches of the text and of all heads.

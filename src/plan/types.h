@@ -78,6 +78,8 @@ struct CacheInfo {
     // > 0: the values are the first `rank` elements of each key, a latent that all heads share.
     uint32_t rank = 0;
     uint32_t ratio = 1;  // tokens of a row; whole blocks are a page
+    // Keys have more bits than those of the plan's other caches, and are rotated as these are.
+    bool keys_widened = false;
 
     bool is_state() const { return state_floats > 0; }
     uint64_t tokens() const { return capacity * ratio; }  // the tokens of all rows

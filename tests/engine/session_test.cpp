@@ -1,5 +1,6 @@
 // Sessions: chunking, replay, cancelling, shifting, and the cache in a file.
 #include "support/backends.h"
+#include "support/large_bias.h"
 #include "support/material.h"
 #include "support/models.h"
 
@@ -257,6 +258,33 @@ TEST_CASE("session: caches that are rotated are rewound, saved and restored, and
               std::string::npos);
         std::filesystem::remove(path);
     }
+}
+
+TEST_CASE("session: layers with large biases of keys cache them as q8_0, rotated or not, and are saved so") {
+    const std::string all_path = temporary("large_biases.gguf"), one_path = temporary("large_bias.gguf"),
+                      path = temporary("large_bias");
+    save_large_bias(all_path, 354.0f, 0);
+    save_large_bias(one_path, 354.0f);
+    const std::vector<Token> tokens = golden_tokens();
+    const auto first = std::span(tokens).first(8), rest = std::span(tokens).subspan(8);
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model all = must(Model::load(all_path, *backend, {64, {}}));
+        SessionOptions few{64, 16, 16}, wide{64, 16, 16};
+        few.cache = {CacheType::q4_0, CacheType::q5_1, false};
+        wide.cache = {CacheType::q8_0, CacheType::q5_1, false};
+        CHECK(all_logits(all, tokens, few) == all_logits(all, tokens, wide));
+        few.cache.rotate = true;
+        const Model one = must(Model::load(one_path, *backend, {64, {}}));
+        Session session = with_cache(one, {64, 64}, few.cache), other = with_cache(one, {64, 64}, few.cache);
+        must(session.feed(first));
+        must(session.save(path));
+        must(session.feed(rest));
+        must(other.restore(path));
+        must(other.feed(rest));
+        CHECK(copy(other.logits()) == copy(session.logits()));
+    }
+    for (const std::string& each : {all_path, one_path, path}) std::filesystem::remove(each);
 }
 
 TEST_CASE("session: files of caches whose types are alike have the numbers of before they could differ") {

@@ -12,6 +12,7 @@
 #include "host/open_device.h"
 #include "host/open_speculation.h"
 #include "host/rank_job.h"
+#include "host/wide_keys.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "text/chat/chat_template.h"
@@ -282,6 +283,8 @@ Result<Json> gather(const InfoOptions& info) {
         loaded.model = std::make_unique<Model>(std::move(model.value()));
         const Model& m = *loaded.model;
         all["notes"] = m.notes();
+        if (const std::string wide = wide_keys_note(m, info.model.cache); !wide.empty())
+            all["notes"].push_back(wide);
         all["mtp_head"] = m.offers_head();
         all["shape"] = shape_json(m.config());
         all["tokenizer"] = tokenizer_json(m.tokenizer());
