@@ -90,7 +90,11 @@ RL_DEVICE uint32_t turn_behind(uint32_t turn) {
 
 // The word of trouble lies in the host's memory, which many threads read slowly: looked at as often as every
 // 64 looks, a rank that was behind by 16 us made the others wait for 250 (two H200, 2026-11-30).
+#if defined(__HIP__) || defined(__CUDACC__)
 constexpr uint32_t kLooksForTrouble = 8192;
+#else
+constexpr uint32_t kLooksForTrouble = 16;  // on the CPU other threads may run between two looks
+#endif
 
 // Looks again and again, until there is something or nobody waits any more; false then.
 template <typename There>
