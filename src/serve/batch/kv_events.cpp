@@ -115,7 +115,8 @@ std::string event_batch(std::span<const HeldBlocks::Change> changes, double seco
 }
 
 Result<std::unique_ptr<KvEvents>> KvEvents::open(const Options& options) {
-    return std::unique_ptr<KvEvents>(new KvEvents(RL_TRY(ZeroMq::publisher(options.endpoint)), options));
+    std::unique_ptr<ZeroMq> socket = RL_TRY(ZeroMq::publisher(options.endpoint));
+    return std::unique_ptr<KvEvents>(new KvEvents(std::move(socket), options));
 }
 
 KvEvents::KvEvents(std::unique_ptr<ZeroMq> socket, Options options)

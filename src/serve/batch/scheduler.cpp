@@ -219,7 +219,8 @@ Scheduler::~Scheduler() = default;
 
 Result<std::unique_ptr<Scheduler>> Scheduler::create(LoadedModel& loaded, const HostOptions& host,
                                                      const SchedulerOptions& options) {
-    return std::unique_ptr<Scheduler>(new Scheduler(RL_TRY(Loop::create(loaded, host, options))));
+    std::unique_ptr<Loop> loop = RL_TRY(Loop::create(loaded, host, options));
+    return std::unique_ptr<Scheduler>(new Scheduler(std::move(loop)));
 }
 
 Result<SessionNeed> Scheduler::need(LoadedModel& loaded, const HostOptions& host,
