@@ -40,7 +40,8 @@ constexpr Rounding kToHalf{0x1p-11}, kToBfloat{0x1p-8};
 // Rounding of a row to halves after scaling its largest element to 2^exponent or more. Halves below 2^-14
 // lose bits.
 constexpr Rounding to_half(int exponent) {
-    return {kToHalf.unit, 0x1p-25 / double(1 << exponent), UINT32_MAX};
+    const double scale = exponent < 0 ? 1.0 / double(1 << -exponent) : double(1 << exponent);
+    return {kToHalf.unit, 0x1p-25 / scale, UINT32_MAX};
 }
 // Rounding to 127 levels: half of a step, whose size and its reciprocal are rounded floats.
 constexpr Rounding to_int8(uint32_t group) {

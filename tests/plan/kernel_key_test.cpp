@@ -318,3 +318,9 @@ TEST_CASE("kernel key: in place of a wrong default two values of each choice are
     CHECK(other_variants(choices) ==
           std::vector<Variant>{{{"lanes", 16}}, {{"queries", 1}}, {{"queries", 8}}});
 }
+
+TEST_CASE("rounding: halfs of scaled rows lose bits below 2^-14, whatever the scale") {
+    CHECK(to_half(9).block == 0x1p-34);
+    CHECK(to_half(0).block == 0x1p-25);
+    CHECK(to_half(-5).block == 0x1p-20);
+}
