@@ -20,9 +20,9 @@ const std::vector<Token> kText = {1, 2, 3, 4, 5, 6, 7, 8, 2, 4, 6, 8, 1, 3, 5, 7
 // Logits of one position, as far apart as those of models and further.
 std::vector<float> logits_of(uint32_t vocab, uint32_t seed, float spread) {
     std::mt19937 random(seed);
-    std::normal_distribution<float> normal(0.0f, spread);
+    std::normal_distribution<float> normal;
     std::vector<float> logits(vocab);
-    for (float& logit : logits) logit = normal(random);
+    for (float& logit : logits) logit = spread * normal(random);
     return logits;
 }
 
