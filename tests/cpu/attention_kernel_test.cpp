@@ -264,6 +264,45 @@ TEST_CASE("attention: scores in the tens of thousands neither overflow nor lose 
     MESSAGE("largest fraction of the bound " << worst);
 }
 
+// One key's probability is 1, and a query of one 1 has an element of the key as its score.
+TEST_CASE("attention: elements of quantized keys and values are those that are stored, bit for bit") {
+    constexpr uint32_t kDims = 96, kTokens = 40;
+    for (const CacheTypes format : kFormats) {
+        if (!cache_code(format.keys).is_quantized() || !cache_code(format.values).is_quantized()) continue;
+        for (const Isa isa : levels()) {
+            INFO(std::string(isa_name(isa)), " ", cache_types_name(format));
+            const AttentionCase c{.format = format,
+                                  .dims = kDims,
+                                  .group = kDims,
+                                  .first_position = kTokens - 1,
+                                  .key_end = kTokens,
+                                  .scale = 1.0f,
+                                  .spread = 3.0f};
+            Setup s(c, isa, 17);
+            std::fill(s.q.begin(), s.q.end(), 0.0f);
+            for (uint32_t i = 0; i < kDims; ++i) s.q[i * kDims + i] = 1.0f;
+            Guarded<float> out(s.q.size()), partial(kDims * (kDims + 2));
+            Guarded<std::byte> scratch(attend_scratch_bytes(1, kDims, kDims));
+            for (uint64_t p = 0; p < kTokens; ++p) {
+                Attend work = s.work();
+                work.key_begin = p;
+                work.key_end = p + 1;
+                work.few = true;  // in floats
+                work.out = out.data();
+                work.partial = partial.data();
+                work.scratch = scratch.data();
+                attention_kernels(isa).attend(work);
+                const Token token = stored_token(s.head, p);
+                for (uint32_t i = 0; i < kDims; ++i) {
+                    CHECK(partial[i * (kDims + 2) + kDims] == token.key[i]);
+                    CHECK(std::equal(token.value.begin(), token.value.end(), &out[i * kDims]));
+                }
+            }
+            CHECK(scratch.intact());
+        }
+    }
+}
+
 TEST_CASE("attention: equal scores give the mean of the values that are seen") {
     for (const Isa isa : levels())
         for (const uint32_t rows : {1u, 33u}) {

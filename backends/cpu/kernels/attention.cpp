@@ -1,6 +1,6 @@
 // Attention: the portable level, the choice of a level, and what does not depend on one (sizes, raw cache
 // bytes).
-#include "vec_portable.h"
+#include "codes_portable.h"
 
 #include "attention_amx.h"
 #include "attention_flash.h"

@@ -2,7 +2,7 @@
 // three of the four products are summed, so that scores keep 16 bits of their operands: their errors would
 // otherwise grow with the scores and enter an exponent. Weights of keys and values are rounded to bfloat16,
 // which moves the result by a share of itself. All formats of a cache are converted to floats first.
-#include "vec_avx512.h"
+#include "codes_avx512.h"
 
 #include "attention_amx.h"
 #include "attention_flash.h"

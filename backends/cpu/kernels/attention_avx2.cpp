@@ -1,5 +1,5 @@
 // Attention, compiled for AVX2 with FMA and F16C.
-#include "vec_avx2.h"
+#include "codes_avx2.h"
 
 #include "attention_flash.h"
 #include "kv_store.h"

@@ -1,5 +1,5 @@
 // Attention, compiled for AVX-512.
-#include "vec_avx512.h"
+#include "codes_avx512.h"
 
 #include "attention_flash.h"
 #include "kv_store.h"

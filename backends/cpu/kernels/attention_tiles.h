@@ -22,28 +22,78 @@ inline size_t round_up(size_t n, size_t unit) {
     return (n + unit - 1) / unit * unit;
 }
 
-// Keys of a group of dimensions of one block, [dim][16], from their codes in bytes; `scales` are [scale][16].
-inline void scale_group(const int8_t* codes, const uint16_t* scales, bool has_low, float* panel) {
+// The scale of a group's elements, and where there is a minimum that, too.
+template <bool kLow>
+struct GroupScale {
+    Vec scale, low;
+    Vec operator()(Vec element) const { return kLow ? element * scale + low : element * scale; }
+};
+
+// Calls work.template operator()<kFifth, kLow>() as a type with codes of 4 or 5 bits has it.
+template <typename Work>
+inline void with_code(const CacheCode& code, Work work) {
+    if (code.highs)
+        code.scales == 2 ? work.template operator()<true, true>() : work.template operator()<true, false>();
+    else
+        code.scales == 2 ? work.template operator()<false, true>() : work.template operator()<false, false>();
+}
+
+// Keys of a group of dimensions of one block, [dim][16], from codes of 8 bits; `scales` are [scale][16].
+inline void convert_int8_keys(const int8_t* codes, const uint16_t* scales, float* panel) {
     for (size_t lane = 0; lane < kPiece; lane += kLanes) {
         const Vec scale = Vec::load_half(scales + lane);
-        const Vec low = has_low ? Vec::load_half(scales + kPiece + lane) : Vec::set1(0.0f);
-        for (size_t i = lane; i < kGroup * kPiece; i += kPiece) {
-            const Vec scaled = Vec::load_int8(codes + i) * scale;
-            (has_low ? scaled + low : scaled).store(panel + i);
-        }
+        for (size_t i = lane; i < kGroup * kPiece; i += kPiece)
+            (Vec::load_int8(codes + i) * scale).store(panel + i);
     }
 }
 
-// A group of dimensions of one block of keys, from the cache's codes.
-inline void convert_key_group(const KvLayout& cache, uint64_t block, size_t group, float* panel) {
-    const size_t at = block * cache.groups + group;
-    const uint16_t* const scales = cache.key_scales() + at * cache.key_code.scales * kPiece;
-    if (cache.keys == CacheType::q8_0)
-        return scale_group(cache.int8_keys() + at * kGroup * kPiece, scales, false, panel);
-    alignas(64) int8_t codes[kGroup * kPiece];
-    unpack_group<kPiece>(cache.keys, cache.key_codes() + at * kHalfGroup * kPiece,
-                         cache.key_highs() + at * kHighBytes * kPiece, codes);
-    scale_group(codes, scales, cache.key_code.scales == 2, panel);
+// The same from codes of 4 or 5 bits.
+template <bool kFifth, bool kLow>
+inline void convert_coded_keys(const CodeTable& table, const std::byte* codes, const std::byte* highs,
+                               const uint16_t* scales, float* panel) {
+    GroupScale<kLow> scale[kCodeVectors];
+    for (size_t n = 0; n < kCodeVectors; ++n) {
+        scale[n].scale = Vec::load_half(scales + n * kLanes);
+        if (kLow) scale[n].low = Vec::load_half(scales + kPiece + n * kLanes);
+    }
+    const auto convert = [&](size_t i, const CodeElements& x) {
+        for (size_t n = 0; n < kCodeVectors; ++n) {
+            scale[n](x.low[n]).store(panel + i * kPiece + n * kLanes);
+            scale[n](x.high[n]).store(panel + (i + kHalfGroup) * kPiece + n * kLanes);
+        }
+    };
+    for (size_t byte = 0; byte < kHalfGroup / 8; ++byte)
+#pragma GCC unroll 8
+        for (uint32_t bit = 0; bit < 8; ++bit) {
+            const size_t i = byte * 8 + bit;
+            if constexpr (kFifth)
+                convert(i, table.read(codes + i * kPiece,
+                                      FifthBits::of_tokens(highs + byte * kPiece,
+                                                           highs + (byte + kHighBytes / 2) * kPiece, bit)));
+            else
+                convert(i, table.read(codes + i * kPiece));
+        }
+}
+
+// Groups [first, first + count) of keys, counted through all blocks.
+inline void convert_key_groups(const KvLayout& cache, uint64_t first, size_t count, float* panel) {
+    const uint16_t* scales = cache.key_scales() + first * cache.key_code.scales * kPiece;
+    const size_t scale_step = cache.key_code.scales * kPiece, panel_step = kGroup * kPiece;
+    if (cache.keys == CacheType::q8_0) {
+        const int8_t* codes = cache.int8_keys() + first * kGroup * kPiece;
+        for (size_t i = 0; i < count; ++i)
+            convert_int8_keys(codes + i * kGroup * kPiece, scales + i * scale_step, panel + i * panel_step);
+        return;
+    }
+    const CodeTable table(cache.keys);
+    const std::byte* const codes = cache.key_codes() + first * kHalfGroup * kPiece;
+    const std::byte* const highs = cache.key_highs() + first * kHighBytes * kPiece;
+    with_code(cache.key_code, [&]<bool kFifth, bool kLow>() {
+        for (size_t i = 0; i < count; ++i)
+            convert_coded_keys<kFifth, kLow>(table, codes + i * kHalfGroup * kPiece,
+                                             highs + i * kHighBytes * kPiece, scales + i * scale_step,
+                                             panel + i * panel_step);
+    });
 }
 
 // Keys of `blocks` blocks from `block` on as floats, [block][dim][16].
@@ -58,9 +108,7 @@ inline void convert_keys(const KvLayout& cache, uint64_t block, size_t blocks, f
     } else if (cache.keys == CacheType::bf16) {
         widen_bfloats(cache.half_keys() + first, count, panel);
     } else {
-        for (size_t group = 0; group < blocks * cache.groups; ++group)
-            convert_key_group(cache, block + group / cache.groups, group % cache.groups,
-                              panel + group * kGroup * kPiece);
+        convert_key_groups(cache, block * cache.groups, blocks * cache.groups, panel);
     }
 }
 
@@ -92,27 +140,51 @@ inline void load_value_scales(const KvLayout& cache, uint64_t token, size_t coun
             .store(scales + i);
 }
 
-inline void convert_coded_values(const KvLayout& cache, uint64_t token, size_t count, size_t dim,
-                                 float* panel) {
-    const uint64_t block = token / kKeyBlock * kKeyBlock, first = cache.value_index(token, dim);
-    const bool is_int8 = cache.values == CacheType::q8_0, has_low = cache.value_code.scales == 2;
-    float scales[kTile + kKeyBlock], lows[kTile + kKeyBlock];
-    load_value_scales(cache, block, token + count - block, dim / kGroup, scales);
-    if (has_low) load_value_scales(cache, block, token + count - block, dim / kGroup, lows, 1);
-    alignas(64) int8_t unpacked[kGroup];
-    for (size_t i = 0; i < count; ++i) {
-        const uint64_t at = first + i * cache.dims;
-        const int8_t* const codes = is_int8 ? cache.int8_values() + at : unpacked;
-        if (!is_int8)
-            unpack_group<1>(cache.values, cache.value_codes() + at / 2, cache.value_highs() + at / 8,
-                            unpacked);
-        const Vec scale = Vec::set1(scales[token - block + i]);
-        const Vec low = has_low ? Vec::set1(lows[token - block + i]) : Vec::set1(0.0f);
-        for (size_t n = 0; n < kPanelDims / kLanes; ++n) {
-            const Vec scaled = Vec::load_int8(codes + n * kLanes) * scale;
-            (has_low ? scaled + low : scaled).store(panel + i * kPiece + column_offset(n, kTile * kPiece));
+// A group of dimensions of tokens whose codes are `dims` elements apart, with the scale of each token.
+inline void convert_int8_values(const int8_t* codes, size_t dims, const float* scales, size_t count,
+                                float* panel) {
+    for (size_t i = 0; i < count; ++i, codes += dims) {
+        const Vec scale = Vec::set1(scales[i]);
+        for (size_t n = 0; n < kPanelDims / kLanes; ++n)
+            (Vec::load_int8(codes + n * kLanes) * scale)
+                .store(panel + i * kPiece + column_offset(n, kTile * kPiece));
+    }
+}
+
+// The same with codes of 4 or 5 bits, and the minimum of each token where there is one.
+template <bool kFifth, bool kLow>
+inline void convert_coded_values(CacheType type, const std::byte* codes, const std::byte* highs, size_t dims,
+                                 const float* scales, const float* lows, size_t count, float* panel) {
+    const CodeTable table(type);
+    for (size_t i = 0; i < count; ++i, codes += dims / 2, highs += dims / 8, panel += kPiece) {
+        const GroupScale<kLow> scale{Vec::set1(scales[i]), Vec::set1(kLow ? lows[i] : 0.0f)};
+        CodeElements x;
+        if constexpr (kFifth)
+            x = table.read(codes, FifthBits::of_group(highs));
+        else
+            x = table.read(codes);
+        for (size_t n = 0; n < kCodeVectors; ++n) {
+            scale(x.low[n]).store(panel + n * kLanes);
+            scale(x.high[n]).store(panel + kTile * kPiece + n * kLanes);
         }
     }
+}
+
+inline void convert_quantized_values(const KvLayout& cache, uint64_t token, size_t count, size_t dim,
+                                     float* panel) {
+    const uint64_t block = token / kKeyBlock * kKeyBlock, first = cache.value_index(token, dim);
+    float scales[kTile + kKeyBlock], lows[kTile + kKeyBlock];
+    load_value_scales(cache, block, token + count - block, dim / kGroup, scales);
+    const float* const from = scales + (token - block);
+    if (cache.values == CacheType::q8_0)
+        return convert_int8_values(cache.int8_values() + first, cache.dims, from, count, panel);
+    if (cache.value_code.scales == 2)
+        load_value_scales(cache, block, token + count - block, dim / kGroup, lows, 1);
+    with_code(cache.value_code, [&]<bool kFifth, bool kLow>() {
+        convert_coded_values<kFifth, kLow>(cache.values, cache.value_codes() + first / 2,
+                                           cache.value_highs() + first / 8, cache.dims, from,
+                                           lows + (token - block), count, panel);
+    });
 }
 
 // Elements of keys as floats.
@@ -130,7 +202,7 @@ inline void convert_latents(const KvLayout& cache, uint64_t token, size_t count,
     alignas(64) float block[kPanelDims * kPiece];
     for (uint64_t first = token / kPiece * kPiece; first < token + count; first += kPiece) {
         if (cache.key_code.is_quantized())
-            convert_key_group(cache, first / kPiece, dim / kGroup, block);
+            convert_key_groups(cache, first / kPiece * cache.groups + dim / kGroup, 1, block);
         else
             convert_latent_elements(cache, cache.key_index(first, dim), present * kPiece, block);
         for (size_t i = present * kPiece; i < width * kPiece; ++i) block[i] = 0.0f;
@@ -152,7 +224,7 @@ inline void convert_values(const KvLayout& cache, uint64_t token, size_t count, 
     else if (cache.values == CacheType::bf16)
         convert_plain_values<CachedBfloat>(cache.half_values() + first, cache.dims, count, dim, panel);
     else
-        convert_coded_values(cache, token, count, dim, panel);
+        convert_quantized_values(cache, token, count, dim, panel);
 }
 
 inline bool all_finite(const float* x, size_t count) {

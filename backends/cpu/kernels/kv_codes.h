@@ -15,51 +15,26 @@ constexpr uint32_t kHighBytes = kGroup / 8;
 // The levels of iq4_nl, in steps of its scale.
 constexpr int8_t kLevels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
-#if __has_builtin(__builtin_shuffle)
-using Bytes16 = int8_t __attribute__((vector_size(16)));
-// Looks up 16 codes at a time.
-inline void codes_to_levels(int8_t* codes, size_t count) {
-    Bytes16 levels, some;
-    std::memcpy(&levels, kLevels, sizeof levels);
-    for (size_t i = 0; i < count; i += sizeof some) {
-        std::memcpy(&some, codes + i, sizeof some);
-        some = __builtin_shuffle(levels, some);
-        std::memcpy(codes + i, &some, sizeof some);
-    }
-}
-#else  // clang, which builds for sanitizers
-inline void codes_to_levels(int8_t* codes, size_t count) {
-    for (size_t i = 0; i < count; ++i) codes[i] = kLevels[codes[i]];
-}
-#endif
-
 // Code to element, in steps of the scale. Of types with a minimum codes count from there.
 inline void signed_codes(CacheType type, int8_t* codes, size_t count) {
-    if (type == CacheType::iq4_nl) return codes_to_levels(codes, count);
+    const bool by_levels = type == CacheType::iq4_nl;
     const int8_t zero = type == CacheType::q4_0 ? 8 : type == CacheType::q5_0 ? 16 : 0;
-    for (size_t i = 0; i < count; ++i) codes[i] = int8_t(codes[i] - zero);
+    for (size_t i = 0; i < count; ++i) codes[i] = by_levels ? kLevels[codes[i]] : int8_t(codes[i] - zero);
 }
 
-// A group's elements, in steps of the scale, from its bytes. Of so many tokens side by side: [byte or
-// element][token].
-template <size_t kTokens>
+// A token's elements of a group, in steps of the scale, from its bytes.
 inline void unpack_group(CacheType type, const std::byte* codes, const std::byte* highs, int8_t* out) {
     const auto* from = reinterpret_cast<const uint8_t*>(codes);
-    constexpr size_t kHalf = kHalfGroup * kTokens;
-    for (size_t i = 0; i < kHalf; ++i) {
+    for (size_t i = 0; i < kHalfGroup; ++i) {
         out[i] = int8_t(from[i] & 15);
-        out[kHalf + i] = int8_t(from[i] >> 4);
+        out[kHalfGroup + i] = int8_t(from[i] >> 4);
     }
     if (cache_code(type).highs) {
         const auto* bits = reinterpret_cast<const uint8_t*>(highs);
-        for (size_t i = 0; i < kGroup; ++i) {
-            const auto mask = uint8_t(1u << i % 8);
-            for (size_t t = 0; t < kTokens; ++t)
-                out[i * kTokens + t] =
-                    int8_t(out[i * kTokens + t] | ((bits[i / 8 * kTokens + t] & mask) != 0 ? 16 : 0));
-        }
+        for (size_t i = 0; i < kGroup; ++i)
+            out[i] = int8_t(out[i] | ((bits[i / 8] & (1u << i % 8)) != 0 ? 16 : 0));
     }
-    signed_codes(type, out, kGroup * kTokens);
+    signed_codes(type, out, kGroup);
 }
 
 // The bytes of a group of one token.

@@ -28,7 +28,7 @@ inline void read_codes(const KvLayout& layout, uint64_t row, uint64_t group, int
         codes[i] = layout.key_codes()[block * layout.dims / 2 + (group * kHalfGroup + i) * kKeyBlock + lane];
     for (uint64_t i = 0; layout.key_code.highs && i < kHighBytes; ++i)
         highs[i] = layout.key_highs()[block * layout.dims / 8 + (group * kHighBytes + i) * kKeyBlock + lane];
-    unpack_group<1>(layout.keys, codes, highs, out);
+    unpack_group(layout.keys, codes, highs, out);
 }
 
 // The key of a token; `halves` has room for as many.
