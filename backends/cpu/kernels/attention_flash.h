@@ -110,6 +110,12 @@ private:
         return plain && queries_ <= Vec::kDirectQueries && tile.uniform && dims_ % kPiece == 0 &&
                cache_.rank == 0;
     }
+    // The next tile's keys, which are fetched while values are summed; after the last there is nothing to
+    // fetch, and these are cached.
+    const std::byte* next_keys(const Tile& tile) const {
+        const uint64_t row = tile.last ? tile.row : tile.row + tile.keys;
+        return cache_.key_codes() + row * dims_ * cache_.key_code.bits / 8;
+    }
     Sums sums(size_t query) const {
         return {scratch_.sums + query * width_, width_, scratch_.rescale + query};
     }
@@ -227,9 +233,12 @@ inline void Block::score_tile(const Tile& tile) {
         if (cache_.keys == CacheType::f16) return score_direct<CachedHalf>(tile, cache_.half_keys());
         return score_direct<ScaledInt8>(tile, cache_.int8_keys());
     }
+    // The same tokens' values are fetched meanwhile; latents have none.
+    const size_t value_bytes = cache_.rank > 0 ? 0 : dims_ * cache_.value_code.bits / 8;
     for (size_t key = 0; key < tile.keys; key += kPanelKeys) {
         if (tile.seen.lo >= key + kPanelKeys) continue;
         const size_t keys = smaller(kPanelKeys, round_up(tile.keys - key, kPiece));
+        fetch(cache_.value_codes() + (tile.row + key) * value_bytes, keys * value_bytes);
         convert_keys(cache_, (tile.row + key) / kKeyBlock, keys / kPiece, scratch_.panel);
         const KeyTile<PanelFloat> panel{scratch_.panel, nullptr, dims_, nullptr};
         for (size_t begin = 0; begin < queries_; begin += chunk_) {
@@ -245,11 +254,8 @@ inline void Block::score_tile(const Tile& tile) {
 
 template <typename Element>
 inline void Block::sum_direct(const Tile& tile, const typename Element::Type* all_values) {
-    // The next tile's keys are fetched meanwhile; after the last there is nothing to fetch, and these are
-    // cached.
-    const uint64_t next = (tile.last ? tile.row : tile.row + tile.keys) * dims_ * cache_.key_code.bits / 8;
     const ValueTile<Element> values{all_values + (tile.row + tile.seen.lo) * dims_, kPiece, dims_,
-                                    tile.seen.hi - tile.seen.lo, cache_.key_codes() + next};
+                                    tile.seen.hi - tile.seen.lo, next_keys(tile)};
     if constexpr (sizeof(typename Element::Type) == 1) {
         for (size_t group = 0; group < cache_.groups; ++group) sum_direct_group(tile, values, group);
     } else {
@@ -284,7 +290,10 @@ inline void Block::sum_tile(const Tile& tile) {
         if (cache_.values == CacheType::f16) return sum_direct<CachedHalf>(tile, cache_.half_values());
         return sum_direct<CachedInt8>(tile, cache_.int8_values());
     }
-    for (size_t dim = 0; dim < width_; dim += kPanelDims) {
+    const size_t key_bytes = tile.keys * kPanelDims * cache_.key_code.bits / 8;
+    const std::byte* next = next_keys(tile);
+    for (size_t dim = 0; dim < width_; dim += kPanelDims, next += key_bytes) {
+        fetch(next, key_bytes);
         convert_values(cache_, tile.row + tile.seen.lo, tile.seen.hi - tile.seen.lo, dim, scratch_.panel);
         sum_panel(tile, dim, smaller(kPanelDims, width_ - dim));
     }

@@ -22,6 +22,12 @@ inline size_t round_up(size_t n, size_t unit) {
     return (n + unit - 1) / unit * unit;
 }
 
+// Asks for memory that is read soon. Without it decoding behind 8192 tokens takes 10 % longer with q4_0
+// (Sapphire Rapids, one thread, d = 64, 3 queries, 2026-12-01).
+inline void fetch(const std::byte* from, size_t bytes) {
+    for (size_t line = 0; line < bytes; line += 64) __builtin_prefetch(from + line, 0, 2);
+}
+
 // The scale of a group's elements, and where there is a minimum that, too.
 template <bool kLow>
 struct GroupScale {
