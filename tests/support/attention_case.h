@@ -48,7 +48,7 @@ inline constexpr CacheTypes kFormats[] = {CacheType::f32,
                                           {CacheType::q4_1, CacheType::q5_0}};
 // Those that kernels read without converting them first.
 inline bool is_direct(CacheTypes types) {
-    return types.are(CacheType::f32) || types.are(CacheType::f16) || types.are(CacheType::q8_0);
+    return types.keys == types.values && cache_code(types.keys).bits >= 8;
 }
 inline bool has_blocks(CacheTypes types) {
     return cache_code(types.keys).is_quantized() || cache_code(types.values).is_quantized();

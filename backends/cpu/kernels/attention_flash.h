@@ -106,9 +106,8 @@ private:
     // Few queries read the cache as it is, in types that a load converts. A tile that they see differently
     // goes through the panel, where values that some must not see can be checked.
     bool direct(const Tile& tile, CacheType type) const {
-        const bool plain = type == CacheType::f32 || type == CacheType::f16 || type == CacheType::q8_0;
-        return plain && queries_ <= Vec::kDirectQueries && tile.uniform && dims_ % kPiece == 0 &&
-               cache_.rank == 0;
+        return cache_code(type).bits >= 8 && queries_ <= Vec::kDirectQueries && tile.uniform &&
+               dims_ % kPiece == 0 && cache_.rank == 0;
     }
     // The next tile's keys, which are fetched while values are summed; after the last there is nothing to
     // fetch, and these are cached.
@@ -231,6 +230,7 @@ inline void Block::score_tile(const Tile& tile) {
     if (direct(tile, cache_.keys)) {
         if (cache_.keys == CacheType::f32) return score_direct<CachedFloat>(tile, cache_.float_keys());
         if (cache_.keys == CacheType::f16) return score_direct<CachedHalf>(tile, cache_.half_keys());
+        if (cache_.keys == CacheType::bf16) return score_direct<CachedBfloat>(tile, cache_.half_keys());
         return score_direct<ScaledInt8>(tile, cache_.int8_keys());
     }
     // The same tokens' values are fetched meanwhile; latents have none.
@@ -288,6 +288,7 @@ inline void Block::sum_tile(const Tile& tile) {
     if (direct(tile, cache_.values)) {
         if (cache_.values == CacheType::f32) return sum_direct<CachedFloat>(tile, cache_.float_values());
         if (cache_.values == CacheType::f16) return sum_direct<CachedHalf>(tile, cache_.half_values());
+        if (cache_.values == CacheType::bf16) return sum_direct<CachedBfloat>(tile, cache_.half_values());
         return sum_direct<CachedInt8>(tile, cache_.int8_values());
     }
     const size_t key_bytes = tile.keys * kPanelDims * cache_.key_code.bits / 8;

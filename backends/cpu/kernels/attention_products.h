@@ -34,14 +34,11 @@ struct CachedHalf {
     static constexpr bool kScaled = false;
     Vec load(const uint16_t* p) const { return Vec::load_half(p); }
 };
-// Converted to floats first.
 struct CachedBfloat {
     using Type = uint16_t;
-    Vec load(const uint16_t* p) const {
-        float wide[kLanes];
-        widen_bfloats(p, kLanes, wide);
-        return Vec::load(wide);
-    }
+    static constexpr bool kCached = true;
+    static constexpr bool kScaled = false;
+    Vec load(const uint16_t* p) const { return Vec::load_bfloat(p); }
 };
 struct CachedInt8 {
     using Type = int8_t;

@@ -21,6 +21,10 @@ struct Vec {
     static Vec lane_index() { return {_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7)}; }
     static Vec load(const float* p) { return {_mm256_loadu_ps(p)}; }
     static Vec load_half(const uint16_t* p) { return {_mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)p))}; }
+    static Vec load_bfloat(const uint16_t* p) {
+        const __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)p));
+        return {_mm256_castsi256_ps(_mm256_slli_epi32(words, 16))};
+    }
     static Vec load_int8(const int8_t* p) {
         return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i*)p)))};
     }

@@ -28,6 +28,10 @@ struct Vec {
     static Vec load_half(const uint16_t* p) {
         return {_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)p))};
     }
+    static Vec load_bfloat(const uint16_t* p) {
+        const __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)p));
+        return {_mm512_castsi512_ps(_mm512_slli_epi32(words, 16))};
+    }
     static Vec load_int8(const int8_t* p) {
         return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i*)p)))};
     }

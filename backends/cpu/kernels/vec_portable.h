@@ -30,6 +30,9 @@ struct Vec {
     static Vec lane_index() { return {Floats{0, 1, 2, 3}}; }
     static Vec load(const float* p) { return read<Floats>(p); }
     static Vec load_half(const uint16_t* p);
+    static Vec load_bfloat(const uint16_t* p) {
+        return {Floats(__builtin_convertvector(read_raw<Halfs>(p), Words) << 16)};
+    }
     static Vec load_int8(const int8_t* p) { return {__builtin_convertvector(read_raw<Bytes>(p), Floats)}; }
     void store(float* p) const { std::memcpy(p, &v, sizeof v); }
     void store_half(uint16_t* p) const {
