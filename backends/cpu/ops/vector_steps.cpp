@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace redline::cpu {
 
@@ -89,19 +90,27 @@ void center(const RunView& view, const Worker& worker, const Center& op) {
     }
 }
 
+// Adds and subtracts neighbours, and puts sums into the first half and differences into the second. Done once
+// for each bit of an index it turns all of them round, and every element is where it began: these are the
+// additions of a fast transform in place, in an order that makes vectors of every step.
+void add_neighbours(const float* __restrict x, uint32_t width, float* __restrict y) {
+    const uint32_t half = width / 2;
+    for (uint32_t i = 0; i < half; ++i) {
+        const float a = x[2 * i], b = x[2 * i + 1];
+        y[i] = a + b;
+        y[i + half] = a - b;
+    }
+}
+
 void hadamard(const RunView& view, const Worker& worker, const Hadamard& op) {
     const float scale = 1.0f / std::sqrt(float(op.width));
     const auto mine = worker.share(uint64_t(view.rows_of(op.x)) * (view.width(op.x) / op.width));
     for (uint64_t g = mine.begin; g < mine.end; ++g) {
-        float sums[kMostHadamard];
+        float first[kMostHadamard], second[kMostHadamard];
+        float *sums = first, *next = second;
         std::copy_n(view.floats(op.x) + g * op.width, op.width, sums);
-        for (uint32_t half = 1; half < op.width; half *= 2)
-            for (uint32_t begin = 0; begin < op.width; begin += 2 * half)
-                for (uint32_t i = begin; i < begin + half; ++i) {
-                    const float a = sums[i], b = sums[i + half];
-                    sums[i] = a + b;
-                    sums[i + half] = a - b;
-                }
+        for (uint32_t step = 1; step < op.width; step *= 2, std::swap(sums, next))
+            add_neighbours(sums, op.width, next);
         float* y = view.floats(op.y) + g * op.width;
         for (uint32_t i = 0; i < op.width; ++i) y[i] = sums[i] * scale;
     }
