@@ -1,5 +1,5 @@
-// The vocabulary of a decoder: the list of all ops, and functions that work on any of them. An op is its
-// struct in the file of its family and a place in this list.
+// The vocabulary of a decoder: all ops, and functions that work on any of them. An op is its struct in the
+// file of its family and a place in the list at that file's end.
 #pragma once
 
 #include "plan/ops/attention.h"
@@ -16,11 +16,25 @@
 
 namespace redline {
 
-using Op = std::variant<Embed, Input, RmsNorm, Product, Each, Rope, KvStore, Attention, Route, AddExpertBias,
-                        SelectRows, RopeStore, ExpertBlock, Attend, CopyParts, OutputGate, Convolve, DeltaNet,
-                        LatentStore, ScaleByExpert, StateScan, Center, AddPosition, StreamProduct, Lookup,
-                        BlockMean, BlockScores, ChooseBlocks, BlockPool, StreamWeights, StreamBlend, Sparsify,
-                        NormedSum, Hadamard>;
+// CORE(op) for each that the reference computes, FUSED(op) for those that are always made of others.
+#define RL_OPS(CORE, FUSED)       \
+    RL_ROW_OPS(CORE, FUSED)       \
+    RL_PRODUCT_OPS(CORE, FUSED)   \
+    RL_EACH_OPS(CORE, FUSED)      \
+    RL_ATTENTION_OPS(CORE, FUSED) \
+    RL_LATENT_OPS(CORE, FUSED)    \
+    RL_EXPERT_OPS(CORE, FUSED)    \
+    RL_RECURRENT_OPS(CORE, FUSED) \
+    RL_BLOCK_OPS(CORE, FUSED)     \
+    RL_STREAM_OPS(CORE, FUSED)
+
+template <typename, typename... Ops>
+struct OpsBehind {
+    using Any = std::variant<Ops...>;
+};
+#define RL_LISTED(Listed) , Listed
+using Op = OpsBehind<void RL_OPS(RL_LISTED, RL_LISTED)>::Any;
+#undef RL_LISTED
 
 std::string_view op_name(const Op& op);
 // The ops that a block of experts is made of: its norm, its router, two products, and the same of a shared

@@ -22,6 +22,9 @@ struct Bounded {
     double likely() const { return spread < 0.0 ? error : spread; }
 };
 
+#define RL_EVAL(Core) void eval(const Core& op);
+#define RL_NO_EVAL(Fused)
+
 class Reference {
 public:
     // `weights[i]` is weight i of the plan decoded to floats, experts and rows slowest first.
@@ -48,36 +51,7 @@ public:
     std::span<const Bounded> output() const { return slot(plan_.output); }
 
 private:
-    void eval(const Embed& op);
-    void eval(const Input& op);
-    void eval(const RmsNorm& op);
-    void eval(const Center& op);
-    void eval(const Hadamard& op);
-    void eval(const Sparsify& op);
-    void eval(const AddPosition& op);
-    void eval(const Each& op);
-    void eval(const Product& op);
-    void eval(const Rope& op);
-    void eval(const KvStore& op);
-    void eval(const Attention& op);
-    void eval(const Route& op);
-    void eval(const AddExpertBias& op);
-    void eval(const SelectRows& op);
-    void eval(const CopyParts& op);
-    void eval(const OutputGate& op);
-    void eval(const Convolve& op);
-    void eval(const DeltaNet& op);
-    void eval(const ScaleByExpert& op);
-    void eval(const StateScan& op);
-    void eval(const LatentStore& op);
-    void eval(const Lookup& op);
-    void eval(const StreamProduct& op);
-    void eval(const BlockMean& op);
-    void eval(const BlockScores& op);
-    void eval(const ChooseBlocks& op);
-    void eval(const BlockPool& op);
-    void eval(const StreamWeights& op);
-    void eval(const StreamBlend& op);
+    RL_OPS(RL_EVAL, RL_NO_EVAL)
     template <typename Fused>
     void eval(const Fused&) {
         RL_CHECK(false, "a fused op reached the reference");
@@ -127,6 +101,8 @@ private:
     std::vector<std::vector<size_t>> chosen_;  // by routers: a list of experts for each token
     size_t routed_ = 0;                        // tokens so far
 };
+#undef RL_EVAL
+#undef RL_NO_EVAL
 
 // The plan with every op decomposed into core ops.
 struct Expanded {

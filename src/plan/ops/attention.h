@@ -147,4 +147,6 @@ struct Attend {
     bool decompose(PlanBuilder& out) const;
 };
 
+#define RL_ATTENTION_OPS(CORE, FUSED) CORE(Rope) CORE(KvStore) CORE(Attention) FUSED(RopeStore) FUSED(Attend)
+
 }  // namespace redline

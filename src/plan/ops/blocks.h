@@ -78,4 +78,6 @@ struct ChooseBlocks {
     void list(OpFacts& f) const;
 };
 
+#define RL_BLOCK_OPS(CORE, FUSED) CORE(BlockMean) CORE(BlockPool) CORE(BlockScores) CORE(ChooseBlocks)
+
 }  // namespace redline

@@ -93,4 +93,6 @@ inline Each act_times(Slot y, Slot gate, Slot up, Act act) {  // y = act(gate) *
 }
 
 }  // namespace each
+#define RL_EACH_OPS(CORE, FUSED) CORE(Each)
+
 }  // namespace redline

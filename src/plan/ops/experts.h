@@ -115,4 +115,6 @@ struct ExpertBlock {  // x += the experts that norm(x) goes to, weighted
     bool decompose(PlanBuilder& out) const;
 };
 
+#define RL_EXPERT_OPS(CORE, FUSED) CORE(Route) CORE(ScaleByExpert) CORE(AddExpertBias) FUSED(ExpertBlock)
+
 }  // namespace redline

@@ -21,4 +21,6 @@ struct LatentStore {  // cache[position of row] = latent, then key
     void list(OpFacts& f) const;
 };
 
+#define RL_LATENT_OPS(CORE, FUSED) CORE(LatentStore)
+
 }  // namespace redline

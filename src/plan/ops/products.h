@@ -83,4 +83,6 @@ Product gated_by_expert(Slot x, Weight gate, Weight up, Slot y, ChosenExperts ex
 
 }  // namespace products
 
+#define RL_PRODUCT_OPS(CORE, FUSED) CORE(Product)
+
 }  // namespace redline

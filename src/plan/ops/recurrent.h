@@ -101,4 +101,6 @@ struct StateScan {
     Cost cost(const Plan& plan, const StepShape& shape) const;
 };
 
+#define RL_RECURRENT_OPS(CORE, FUSED) CORE(Convolve) CORE(DeltaNet) CORE(StateScan)
+
 }  // namespace redline

@@ -178,4 +178,18 @@ struct SelectRows {  // the rows whose output is wanted, in order
     void list(OpFacts& f) const;
 };
 
+#define RL_ROW_OPS(CORE, FUSED) \
+    CORE(Embed)                 \
+    CORE(Input)                 \
+    CORE(Lookup)                \
+    CORE(RmsNorm)               \
+    CORE(Center)                \
+    CORE(Hadamard)              \
+    CORE(Sparsify)              \
+    CORE(AddPosition)           \
+    CORE(CopyParts)             \
+    CORE(OutputGate)            \
+    CORE(SelectRows)            \
+    FUSED(NormedSum)
+
 }  // namespace redline

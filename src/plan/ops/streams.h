@@ -82,4 +82,6 @@ struct StreamBlend {
     void list(OpFacts& f) const;
 };
 
+#define RL_STREAM_OPS(CORE, FUSED) CORE(StreamProduct) CORE(StreamWeights) CORE(StreamBlend)
+
 }  // namespace redline
