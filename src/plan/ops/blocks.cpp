@@ -51,11 +51,4 @@ Cost BlockScores::cost(const Plan& plan, const StepShape& step) const {
     return {0, keys.row_bytes() * blocks, 2 * step.rows * blocks * heads * keys.head_dim};
 }
 
-void ChooseBlocks::list(OpFacts& f) const {
-    f.that(ratio > 0, "blocks must not be empty");
-    f.that(f.width(scores) > 0 && f.width(y) > 0, "there is nothing to choose");
-    f.that(scores != y, "y must be a separate slot");
-    f.note(fmt::format(" {}, blocks of {}", f.width(y), ratio));
-}
-
 }  // namespace redline

@@ -75,7 +75,12 @@ struct ChooseBlocks {
 
     Access access() const { return {{scores}, {y}}; }
     void visit_indices(auto&& visit) { visit(scores, y); }
-    void list(OpFacts& f) const;
+    void list(OpFacts& f) const {
+        f.that(ratio > 0, "blocks must not be empty");
+        f.that(f.width(scores) > 0 && f.width(y) > 0, "there is nothing to choose");
+        f.that(scores != y, "y must be a separate slot");
+        f.note(fmt::format(" {}, blocks of {}", f.width(y), ratio));
+    }
 };
 
 #define RL_BLOCK_OPS(CORE, FUSED) CORE(BlockMean) CORE(BlockPool) CORE(BlockScores) CORE(ChooseBlocks)

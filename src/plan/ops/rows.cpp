@@ -97,22 +97,11 @@ bool NormedSum::decompose(PlanBuilder& out) const {
     return true;
 }
 
-void Center::list(OpFacts& f) const {
-    f.slot("y", y, f.width(x));
-    f.that(width > 0 && f.width(x) % width == 0, "the row is not a multiple of the width that is centred");
-    f.note(fmt::format(" {}", width));
-}
-
 void Hadamard::list(OpFacts& f) const {
     f.slot("y", y, f.width(x));
     f.that(width >= 2 && width <= kMostHadamard && std::has_single_bit(width) && f.width(x) % width == 0,
            "the row has no whole powers of two to rotate");
     f.note(fmt::format(" {}", width));
-}
-
-void Sparsify::list(OpFacts& f) const {
-    f.that(f.width(y) > 0 && deviations >= 0.0f, "the row is empty, or its threshold below the mean");
-    f.note(width_note(f, y));
 }
 
 void AddPosition::list(OpFacts& f) const {

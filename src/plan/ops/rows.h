@@ -83,7 +83,12 @@ struct Center {
 
     Access access() const { return {{x}, {y}}; }
     void visit_indices(auto&& visit) { visit(x, y); }
-    void list(OpFacts& f) const;
+    void list(OpFacts& f) const {
+        f.slot("y", y, f.width(x));
+        f.that(width > 0 && f.width(x) % width == 0,
+               "the row is not a multiple of the width that is centred");
+        f.note(fmt::format(" {}", width));
+    }
 };
 
 // y = x times a Walsh-Hadamard matrix, for each `width` consecutive elements of a row: H[i][j] is 1 or -1, by
@@ -110,7 +115,10 @@ struct Sparsify {
 
     Access access() const { return {{y}, {y}}; }
     void visit_indices(auto&& visit) { visit(y); }
-    void list(OpFacts& f) const;
+    void list(OpFacts& f) const {
+        f.that(f.width(y) > 0 && deviations >= 0.0f, "the row is empty, or its threshold below the mean");
+        f.note(fmt::format(" {}", f.width(y)));
+    }
 };
 
 // y[t] += the table's row at the token's position. Positions beyond the table are clamped to its last row,
