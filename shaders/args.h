@@ -46,20 +46,18 @@ struct NormedSumArgs {
     float scale;
 };
 
-struct ElementArgs {
-    uint width;
-    uint rows_of;
-};
+#define RL_STEP
+#define RL_BUFFER(type, name)
+#define RL_GIVEN(name) uint name;
+#include "../backends/gpu/plain_args.def"
+#undef RL_STEP
+#undef RL_BUFFER
+#undef RL_GIVEN
 
 struct EachArgs {
     uint width;
     uint rows_of;
     float values[4];
-};
-
-struct PositionArgs {
-    uint width;
-    uint last;  // row of the table
 };
 
 struct ExpertBiasArgs {
@@ -74,29 +72,8 @@ struct ExpertFactorArgs {
     uint used;
 };
 
-struct CopyPartsArgs {
-    uint parts;
-    uint width;    // of a part
-    uint x_width;  // of a row
-    uint x_first;
-    uint x_stride;
-    uint y_width;
-    uint y_first;
-    uint y_stride;
-    uint rows_of;
-};
-
 #define RL_GATE_SIGMOID 0u  // as GateOf
 #define RL_GATE_SOFTPLUS 1u
-struct OutputGateArgs {
-    uint width;
-    uint head_dim;
-    uint stride;  // GateLayout
-    uint first;
-    uint step;
-    uint act;
-    uint rows_of;
-};
 
 #define RL_NO_STATE 0xFFFFFFFFu  // in place of the row of a state: zeros
 #define RL_CONVOLVED_ROWS 32u    // of a sequence, that an invocation goes over
@@ -114,54 +91,6 @@ struct ConvolveApartArgs {
     uint silu;
     uint has_before;
     uint has_behind;
-};
-
-struct StreamArgs {
-    uint width;  // of a stream
-    uint streams;
-    uint rows_of;
-    uint flag;  // of stream_mix: weights are of streams; of stream_add: y is not read
-    float scale;
-    float offset;       // of stream_add, as what follows
-    uint first;         // the first stream that it changes
-    uint has_weights;   // else they are zeros
-};
-
-struct SparsifyArgs {
-    uint width;
-    uint rows_of;
-    float deviations;
-};
-
-struct StreamWeightsArgs {
-    uint streams;
-    uint width;  // of what the weights are made of
-    uint rows_of;
-    uint rounds;  // 0: streams are only read
-    float eps;
-};
-
-struct StreamBlendArgs {
-    uint width;  // of a stream
-    uint streams;
-    uint rows_of;
-};
-
-struct BlockMeanArgs {
-    uint width;
-    uint ratio;
-};
-
-struct BlockPoolArgs {
-    uint width;  // of an entry
-    uint ratio;
-    uint overlaps;
-};
-
-struct ChooseArgs {
-    uint blocks;  // of a context
-    uint most;    // that are chosen
-    uint ratio;
 };
 
 // Of block_scores.comp, and of block_attention.comp.

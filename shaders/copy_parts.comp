@@ -8,7 +8,7 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
 #include "step.glsl"
 
 void main() {
-    const uint copied = args.parts * args.width, count = rows_in_step(args.rows_of) * copied;
+    const uint copied = args.parts * args.width, count = rows_in_step(args.of_outputs) * copied;
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
         const uint row = i / copied, part = i % copied / args.width, column = i % args.width;
         y[row * args.y_width + args.y_first + part * args.y_stride + column] =

@@ -8,6 +8,6 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
 #include "step.glsl"
 
 void main() {
-    const uint count = rows_in_step(args.rows_of) * args.width;
+    const uint count = rows_in_step(args.of_outputs) * args.width;
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) y[i] = x[i];
 }

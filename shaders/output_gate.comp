@@ -9,9 +9,9 @@ layout(set = 0, binding = 1, std430) buffer Y { float y[]; };
 #include "softplus.glsl"
 
 void main() {
-    const uint count = rows_in_step(args.rows_of) * args.width;
+    const uint count = rows_in_step(args.of_outputs) * args.width;
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
-        const float gate = x[i / args.head_dim * args.stride + args.first + i % args.head_dim * args.step];
+        const float gate = x[i / args.head_dim * args.stride + args.first + i % args.head_dim * args.step_of_gates];
         if (args.act == RL_GATE_SIGMOID)
             y[i] /= 1.0 + exp(-gate);
         else

@@ -9,7 +9,7 @@ layout(set = 0, binding = 0, std430) buffer Y { float y[]; };
 #include "reduce.glsl"
 
 void main() {
-    const uint rows = rows_in_step(args.rows_of);
+    const uint rows = rows_in_step(args.of_outputs);
     for (uint row = gl_WorkGroupID.x; row < rows; row += gl_NumWorkGroups.x) {
         const uint base = row * args.width;
         float sum = 0.0;

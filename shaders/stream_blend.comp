@@ -11,7 +11,7 @@ layout(set = 0, binding = 4, std430) writeonly buffer Y { float y[]; };
 #include "step.glsl"
 
 void main() {
-    const uint n = args.streams, count = rows_in_step(args.rows_of) * n * args.width;
+    const uint n = args.streams, count = rows_in_step(args.of_outputs) * n * args.width;
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
         const uint stream = i / args.width, row = stream / n, j = stream % n, column = i % args.width;
         float sum = w[stream] * x[row * args.width + column];

@@ -10,7 +10,7 @@ layout(set = 0, binding = 2, std430) writeonly buffer Y { float y[]; };
 #include "reduce.glsl"
 
 void main() {
-    const uint count = rows_in_step(args.rows_of) * args.streams;
+    const uint count = rows_in_step(args.of_outputs) * args.streams;
     for (uint stream = gl_WorkGroupID.x; stream < count; stream += gl_NumWorkGroups.x) {
         float sum = 0.0;
         for (uint i = gl_LocalInvocationID.x; i < args.width; i += gl_WorkGroupSize.x)

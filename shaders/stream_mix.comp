@@ -9,7 +9,7 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #include "step.glsl"
 
 void main() {
-    const uint count = rows_in_step(args.rows_of) * args.width;
+    const uint count = rows_in_step(args.of_outputs) * args.width;
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
         const uint stream = i / args.width * args.streams, column = i % args.width;
         float sum = 0.0;

@@ -46,7 +46,7 @@ void mix_streams(uint row) {
 }
 
 void main() {
-    const uint rows = rows_in_step(args.rows_of), tid = gl_LocalInvocationID.x;
+    const uint rows = rows_in_step(args.of_outputs), tid = gl_LocalInvocationID.x;
     for (uint row = gl_WorkGroupID.x; row < rows; row += gl_NumWorkGroups.x) {
         if (tid < args.streams) read[row * args.streams + tid] = sigmoid(logit(row, 0u, tid)) + args.eps;
         if (args.rounds == 0u) continue;

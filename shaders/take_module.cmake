@@ -35,7 +35,7 @@ if(EXISTS ${other}/${file} AND EXISTS ${FROM}/../CMakeCache.txt)
     endif()
   endforeach()
   file(GLOB read ${HERE}/*.comp ${HERE}/*.h ${HERE}/include/*.glsl ${HERE}/formats/*.glsl ${HERE}/caches/*.glsl
-       ${HERE}/../src/plan/ops/each.def)
+       ${HERE}/../backends/gpu/plain_args.def ${HERE}/../src/plan/ops/each.def)
   foreach(source ${read})
     if("${source}" IS_NEWER_THAN "${other}/${file}")
       set(same FALSE)

@@ -11,7 +11,7 @@ foreach(i RANGE ${CMAKE_ARGC})
 endforeach()
 list(GET command 0 clang)
 execute_process(COMMAND ${clang} --version OUTPUT_VARIABLE known)
-file(GLOB headers ${HERE}/kernels/*.h ${HERE}/kernels/formats/*.h ${HERE}/../shared/code_books.h
+file(GLOB headers ${HERE}/kernels/*.h ${HERE}/kernels/formats/*.h ${HERE}/../shared/code_books.h ${HERE}/../gpu/plain_args.def
      ${HERE}/../../src/formats/grids/*.h ${HERE}/../../src/plan/ops/each.def)
 foreach(file ${SOURCE} ${headers})
   file(SHA256 ${file} hash)

@@ -137,14 +137,6 @@ struct NormedSumArgs {
     float scale;
 };
 
-struct CopyArgs {
-    const Step* step;
-    const float* x;
-    float* y;
-    uint32_t width;
-    uint32_t of_outputs;
-};
-
 struct EachArgs {
     const Step* step;
     const float* x;  // or the column
@@ -155,42 +147,6 @@ struct EachArgs {
     float values[4];
 };
 
-struct PositionArgs {
-    const Step* step;
-    const Place* places;  // null: rows follow the step's first
-    const float* table;
-    float* y;
-    uint32_t width;
-    uint32_t last;  // row of the table
-};
-
-struct CopyPartsArgs {
-    const Step* step;
-    const float* x;
-    float* y;
-    uint32_t parts;
-    uint32_t width;    // of a part
-    uint32_t x_width;  // of a row
-    uint32_t x_first;
-    uint32_t x_stride;
-    uint32_t y_width;
-    uint32_t y_first;
-    uint32_t y_stride;
-    uint32_t of_outputs;
-};
-
-struct OutputGateArgs {
-    const Step* step;
-    const float* x;
-    float* y;
-    uint32_t width;
-    uint32_t head_dim;
-    uint32_t stride;  // GateLayout
-    uint32_t first;
-    uint32_t step_of_gates;
-    uint32_t act;  // GateOf
-    uint32_t of_outputs;
-};
 constexpr uint32_t kGateSigmoid = 0, kGateSoftplus = 1;
 
 struct ConvolveArgs {
@@ -210,14 +166,6 @@ struct ConvolveApartArgs {
     ConvolveArgs convolve;  // whose state has (taps - 1) * apart rows
     uint32_t taps;
     uint32_t apart;  // rows from a tap to the next
-};
-
-struct SparsifyArgs {
-    const Step* step;
-    float* y;
-    uint32_t width;
-    uint32_t of_outputs;
-    float deviations;
 };
 
 constexpr uint32_t kConvolvedRows = 32;  // of a sequence, that a thread goes over

@@ -313,13 +313,13 @@ RL_KERNEL(128, scale_by_expert, ExpertFactorArgs) {
 }
 
 // y = x.
-RL_KERNEL(128, copy_rows, CopyArgs) {
+RL_KERNEL(128, copy_rows, ElementArgs) {
     each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
                  [&](size_t i) { args.y[i] = args.x[i]; });
 }
 
 // y = the rows of x whose output is wanted.
-RL_KERNEL(128, select_rows, CopyArgs) {
+RL_KERNEL(128, select_rows, ElementArgs) {
     const args::Step& step = *args.step;
     const auto* words = reinterpret_cast<const uint32_t*>(args.step);
     const size_t from = size_t(step.first_output) * args.width;

@@ -4,10 +4,6 @@
 
 namespace redline::hip {
 
-namespace args {
-using ElementArgs = CopyArgs;  // as plain_ops.h calls it
-}
-
 namespace {
 
 Status launch_embed(Launcher& launcher, const View& view, const Embed& op) {
