@@ -69,15 +69,11 @@ public:
     Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
                                std::vector<PlanGroup> groups) override {
         Memory counting(*device_, Memory::Mode::counting);
-        const auto placed = RL_TRY(gpu::place_weights<Loading>(*device_, counting, weights));
-        MemoryNeed need;
-        need.weights = counting.allocated();
-        const auto store = RL_TRY(HipCaches::create(*device_, counting, caches));
-        need.cache = counting.allocated() - need.weights;
-        for (PlanGroup& group : groups)
-            RL_TRY(HipExecutable::measure(std::move(group), static_cast<const HipWeights&>(*placed),
-                                          static_cast<const HipCaches&>(*store), *device_, counting));
-        need.scratch = counting.allocated() - need.weights - need.cache;
+        MemoryNeed need =
+            RL_TRY(HipExecutable::measure(*device_, counting, weights, caches, std::move(groups),
+                                          [&](const WeightStore& placed, const CacheStore& store) {
+                                              return with(placed, store, counting);
+                                          }));
         need.staging = gpu::staging_bytes();
         return need;
     }
@@ -114,8 +110,7 @@ public:
 
     Result<std::vector<std::unique_ptr<Executable>>> record_group(PlanGroup plans, WeightStore& weights,
                                                                   CacheStore& caches, Record mode) override {
-        return HipExecutable::create_group(std::move(plans), static_cast<const HipWeights&>(weights),
-                                           static_cast<const HipCaches&>(caches), *device_, memory_, mode);
+        return HipExecutable::create_group(std::move(plans), with(weights, caches, memory_), mode);
     }
 
     // One card that is opened twice would wait for itself. Cards of one kind divide rows alike.
@@ -150,8 +145,7 @@ public:
                                                     Record mode) override {
         return HipExecutable::create_rank(std::move(plan), std::move(sums),
                                           std::dynamic_pointer_cast<HipRankLink>(link), rank,
-                                          static_cast<const HipWeights&>(weights),
-                                          static_cast<const HipCaches&>(caches), *device_, memory_, mode);
+                                          with(weights, caches, memory_), mode);
     }
 
     double measure_read_bandwidth() override;
@@ -161,6 +155,10 @@ public:
     }
 
 private:
+    Running::Resources with(const WeightStore& weights, const CacheStore& caches, Memory& memory) {
+        return {static_cast<const HipWeights&>(weights), static_cast<const HipCaches&>(caches), *device_,
+                memory};
+    }
     // Latents have no kernels for all types.
     bool has_cache(const CacheInfo& cache) const {
         if (cache.is_state() || is_plain_cache(cache.types)) return true;

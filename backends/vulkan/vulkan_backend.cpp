@@ -91,16 +91,9 @@ Result<std::unique_ptr<CacheStore>> VulkanBackend::make_caches(std::span<const C
 Result<MemoryNeed> VulkanBackend::measure(std::span<const WeightInfo> weights,
                                           std::span<const CacheInfo> caches, std::vector<PlanGroup> groups) {
     const std::unique_ptr<Memory> counting = Memory::counting(*memory_);
-    const auto placed = RL_TRY(gpu::place_weights<Loading>(*device_, *counting, weights));
-    MemoryNeed need;
-    need.weights = counting->allocated();
-    const auto store = RL_TRY(VulkanCaches::create(*device_, *counting, caches));
-    need.cache = counting->allocated() - need.weights;
-    for (PlanGroup& group : groups)
-        RL_TRY(VulkanExecutable::measure(std::move(group), static_cast<const VulkanWeights&>(*placed),
-                                         static_cast<const VulkanCaches&>(*store), *device_, *counting,
-                                         pipelines_));
-    need.scratch = counting->allocated() - need.weights - need.cache;
+    MemoryNeed need = RL_TRY(VulkanExecutable::measure(
+        *device_, *counting, weights, caches, std::move(groups),
+        [&](const WeightStore& placed, const CacheStore& store) { return with(placed, store, *counting); }));
     need.staging = counting->unified() ? 0 : gpu::staging_bytes();
     return need;
 }
@@ -124,9 +117,8 @@ Result<std::vector<std::unique_ptr<Executable>>> VulkanBackend::record_group(Pla
                                                                              WeightStore& weights,
                                                                              CacheStore& caches,
                                                                              Record mode) {
-    auto made = RL_TRY(VulkanExecutable::create_group(
-        std::move(plans), static_cast<const VulkanWeights&>(weights),
-        static_cast<const VulkanCaches&>(caches), *device_, *memory_, pipelines_, mode));
+    auto made =
+        RL_TRY(VulkanExecutable::create_group(std::move(plans), with(weights, caches, *memory_), mode));
     if (busy_)
         for (const auto& one : made) static_cast<VulkanExecutable&>(*one).keep_awake(*busy_);
     return made;
@@ -207,8 +199,7 @@ Result<std::unique_ptr<VulkanBackend>> open_vulkan_backend(const BackendOptions&
     std::string why;
     const size_t index = RL_TRY(choose_device(devices, options.device, why));
     auto device = RL_TRY(Device::open(instance, devices[index], level, forced));
-    auto memory = RL_TRY(Memory::create(*device));
-    memory->guarded = options.guarded;
+    auto memory = RL_TRY(Memory::create(*device, options.guarded));
     if (options.most_groups > 0) device->most_groups = options.most_groups;
     const bool awake =
         options.keep_awake && !devices[index].integrated() && KeepBusy::possible(devices[index]);

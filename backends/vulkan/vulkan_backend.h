@@ -59,6 +59,11 @@ public:
     Device& opened() { return *device_; }
 
 private:
+    Running::Resources with(const WeightStore& weights, const CacheStore& caches, Memory& memory) {
+        return {static_cast<const VulkanWeights&>(weights), static_cast<const VulkanCaches&>(caches),
+                *device_, memory, pipelines_};
+    }
+
     std::unique_ptr<Device> device_;
     std::unique_ptr<Memory> memory_;
     Pipelines pipelines_;

@@ -2,7 +2,7 @@
 // and replayed. Longer steps are launched directly, and paced.
 #pragma once
 
-#include "backends/gpu/step_memory.h"
+#include "backends/gpu/executable.h"
 #include "cache_store.h"
 #include "launcher.h"
 #include "rank_link.h"
@@ -35,6 +35,22 @@ struct View : gpu::StepView<HipWeights, HipCaches> {
     args::TakenHalfs few_taken = {};
     args::LeftHalfs few_left = {};
 
+    // See gpu::StepExecutable.
+    void take_row(Slot s) { taken = arena + plan.slot(s).offset; }
+    void leave_row(Slot s) { left = handed_row(s); }
+    void take_few(Slot s, uint32_t parts, const Kernel&) {
+        const Norm& norm = plan.slot(s).norm;
+        halfs_taken = handed_halfs(s);
+        few_taken = {handed_reaches(s), parts, nullptr, vector(norm.gain), norm.eps};
+    }
+    void leave_few(Slot s) {
+        few_left = {handed_halfs(s), handed_reaches(s), vector(plan.slot(s).norm.gain), 0};
+    }
+    // Where a row is left in int8.
+    args::HandOver handed_row(Slot s) const {
+        return {arena + plan.slot(s).offset, vector(plan.slot(s).norm.gain), width(s) / 32};
+    }
+
     uint32_t of_outputs(Slot s) const { return plan.slot(s).of_outputs; }
     args::Cache cache(Cache cache) const {
         args::Cache seen = cache_args(caches, cache);
@@ -49,6 +65,12 @@ struct View : gpu::StepView<HipWeights, HipCaches> {
     // A vector, or null where the op has none.
     const float* vector(Weight w) const {
         return w ? reinterpret_cast<const float*>(weights[w].buffer.data()) : nullptr;
+    }
+
+private:
+    uint16_t* handed_halfs(Slot s) const { return reinterpret_cast<uint16_t*>(arena + plan.slot(s).offset); }
+    args::Reach* handed_reaches(Slot s) const {
+        return reinterpret_cast<args::Reach*>(handed_halfs(s) + uint64_t(width(s)) * args::kMostHanded);
     }
 };
 
@@ -78,12 +100,13 @@ std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const
 // Leaves the best outputs at the beginning of scratch.
 Status launch_best(Launcher& launcher, const View& view);
 
-// What steps work in. Those of a PlanGroup share one, unless it is guarded: each has gaps of its own.
+// What steps work in.
 struct Workspace {
     explicit Workspace(Device& opened) : device(opened) {}
     ~Workspace();
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
+    Status allocate(Memory& memory, const gpu::StepBytes& bytes);
 
     Device& device;
     Buffer arena, scratch, step;
@@ -93,52 +116,47 @@ struct Workspace {
     uint64_t turn = 0;
 };
 
-class HipExecutable : public Executable {
+// For gpu::StepExecutable.
+struct Running : Caching {
+    using Weights = HipWeights;
+    using Caches = HipCaches;
+    using Loading = hip::Loading;
+    using Kernel = HipKernel;
+    using View = hip::View;
+    using Workspace = hip::Workspace;
+    struct Resources {
+        const HipWeights& weights;
+        const HipCaches& caches;
+        Device& device;
+        Memory& memory;
+    };
+    static constexpr uint32_t kMostHanded = args::kMostHanded;
+    static bool picks_best(const Device&) { return true; }
+    static uint64_t picked_bytes(const Plan& plan) { return best_bytes(plan) + best_between_bytes(plan); }
+};
+
+class HipExecutable : public gpu::StepExecutable<HipExecutable, Running> {
 public:
     static Result<std::vector<std::unique_ptr<Executable>>> create_group(PlanGroup plans,
-                                                                         const HipWeights& weights,
-                                                                         const HipCaches& caches,
-                                                                         Device& device, Memory& memory,
-                                                                         Record mode);
+                                                                         const Resources& with, Record mode);
     // Records the plan of a rank, with sums over all ranks before these steps.
     static Result<std::unique_ptr<Executable>> create_rank(BoundPlan plan, std::vector<RankSum> sums,
                                                            std::shared_ptr<HipRankLink> link, size_t rank,
-                                                           const HipWeights& weights, const HipCaches& caches,
-                                                           Device& device, Memory& memory, Record mode);
-    // What they would allocate: `weights` and `caches` need have no content.
-    static Status measure(PlanGroup plans, const HipWeights& weights, const HipCaches& caches, Device& device,
-                          Memory& counting);
+                                                           const Resources& with, Record mode);
     ~HipExecutable() override;
     Status run(const StepParams& params) override;
-    Status run_traced(const StepParams& params, const TraceSink& sink) override;
-    std::span<const float> output() const override {
-        return results_.output(bound_.plan, workspace_->output.data());
-    }
-    bool mixes() const override { return redline::mixes(bound_); }
-    std::span<const float> hidden() const override {
-        return results_.hidden(bound_.plan, workspace_->output.data());
-    }
-    uint32_t most_best() const override {
-        return bound_.picks_best && can_pick_best(bound_.plan) ? kMostBest : 0;
-    }
-    std::span<const Scored> best() const override { return results_.best(); }
 
 private:
+    friend StepExecutable;
     static constexpr uint32_t kReplayedRows = 64;  // steps of so few rows are replayed
 
-    HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCaches& caches, Device& device,
-                  Record mode);
-    using Group = std::vector<std::unique_ptr<HipExecutable>>;
-    static Result<Group> make(PlanGroup plans, const HipWeights& weights, const HipCaches& caches,
-                              Device& device, Memory& memory, Record mode);
-    static Status share(std::span<const std::unique_ptr<HipExecutable>> group, Device& device,
-                        Memory& memory);
+    using StepExecutable::StepExecutable;
+    const Functions& call() const { return with_.device.call(); }
+    Status checked(Code code, std::string_view doing) const { return with_.device.checked(code, doing); }
     Status load_kernels() const;
     uint32_t row_class(uint32_t rows) const;
+    using StepExecutable::view_of;
     View view_of(uint32_t rows, const StepLayout& inputs, uint64_t keys) const;
-    void hand_few(View& view, size_t index) const;
-    // Where a row is left in int8.
-    args::HandOver hand_of(const View& view, Slot slot) const;
     Status launch_one(Launcher& launcher, const View& view, size_t index) const;
     Status launch_all(Launcher& launcher, const View& view, bool best) const;
     // The sums over ranks before a step.
@@ -147,25 +165,17 @@ private:
     void drop_graphs();
     Status send_inputs(const StepParams& params, const StepLayout& inputs);
     Status read_output(const StepParams& params);
-    Status traced_step(const StepParams& params, const View& view, size_t index, const Buffer& mirror,
-                       const TraceSink& sink);
+    Result<View> begin_trace(const StepParams& params);
+    Result<double> trace(const View& view, size_t index);
+    Status read_back(Slot slot, uint64_t bytes, const Buffer& mirror, uint64_t to);
+    Status end_trace(const StepParams& params, const View&) { return read_output(params); }
 
-    BoundPlan bound_;
-    const HipWeights& weights_;
-    const HipCaches& caches_;
-    Device& device_;
-    Memory* memory_ = nullptr;  // for traces
-    Record mode_;
-    std::shared_ptr<Workspace> workspace_;
-    std::vector<ByteRange> arena_gaps_;  // of guarded memory
-    gpu::HandedSlots handed_;
     std::vector<RankSum> sums_;  // over all ranks; with a link
     std::shared_ptr<HipRankLink> link_;
     size_t rank_ = 0;
     uint64_t link_generation_ = 0;  // of the graphs
     // By class of rows, kind, and whether the best outputs are wanted.
     std::map<std::tuple<uint32_t, StepKind, uint64_t, bool>, GraphExec> graphs_;
-    gpu::StepResults results_;
 };
 
 }  // namespace redline::hip

@@ -14,20 +14,30 @@ constexpr uint32_t kBestShared = RL_BEST_SLICE * 4 + 2048;  // bytes that best.c
 
 }  // namespace
 
-VulkanExecutable::VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCaches& caches,
-                                   Device& device, Pipelines& pipelines, Record mode)
-    : bound_(std::move(bound)),
-      weights_(weights),
-      caches_(caches),
-      device_(device),
-      pipelines_(pipelines),
-      mode_(mode),
-      handed_(bound_.plan) {}
+bool Running::picks_best(const Device& device) {
+    return device.report().limits.maxComputeSharedMemorySize >= kBestShared;
+}
 
-Result<std::vector<std::unique_ptr<Executable>>> VulkanExecutable::create_group(
-    PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches, Device& device, Memory& memory,
-    Pipelines& pipelines, Record mode) {
-    Group made = RL_TRY(make(std::move(plans), weights, caches, device, memory, pipelines, mode));
+Workspace::~Workspace() {
+    for (const VkFence fence : fences)
+        if (fence) vkDestroyFence(device.handle(), fence, nullptr);
+}
+
+Status Workspace::allocate(Memory& memory, const gpu::StepBytes& bytes) {
+    step = RL_TRY(memory.allocate(bytes.inputs, Use::step, "step inputs"));
+    const bool mapped = memory.counts_only() ? memory.maps_steps() : step.mapped() != nullptr;
+    if (!mapped)
+        for (Buffer& buffer : inputs)
+            buffer = RL_TRY(memory.allocate(bytes.inputs, Use::upload, "step inputs"));
+    output = RL_TRY(memory.allocate(bytes.results, Use::readback, "results"));
+    for (VkFence& fence : fences) fence = RL_TRY(device.make_fence());
+    return {};
+}
+
+Result<std::vector<std::unique_ptr<Executable>>> VulkanExecutable::create_group(PlanGroup plans,
+                                                                                const Resources& with,
+                                                                                Record mode) {
+    Group made = RL_TRY(make(std::move(plans), with, mode));
     // The largest class now, and the best of single rows, so that what cannot be recorded shows before the
     // first step.
     WantedPipelines wanted;
@@ -35,62 +45,16 @@ Result<std::vector<std::unique_ptr<Executable>>> VulkanExecutable::create_group(
         RL_TRY(one->add_wanted(one->bound_.plan.max_rows, false, StepKind::alone, wanted));
         if (one->picks_at_once()) RL_TRY(one->add_wanted(1, true, StepKind::alone, wanted));
     }
-    RL_TRY(pipelines.make(wanted.specs()));
+    RL_TRY(with.pipelines.make(wanted.specs()));
     for (const auto& one : made) {
         RL_TRY(one->recorded(one->bound_.plan.max_rows, false, StepKind::alone));
         if (one->picks_at_once()) RL_TRY(one->recorded(1, true, StepKind::alone));
     }
-    return std::vector<std::unique_ptr<Executable>>(std::make_move_iterator(made.begin()),
-                                                    std::make_move_iterator(made.end()));
-}
-
-Status VulkanExecutable::measure(PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches,
-                                 Device& device, Memory& counting, Pipelines& pipelines) {
-    RL_TRY(make(std::move(plans), weights, caches, device, counting, pipelines, Record::direct));
-    return {};
-}
-
-Result<VulkanExecutable::Group> VulkanExecutable::make(PlanGroup plans, const VulkanWeights& weights,
-                                                       const VulkanCaches& caches, Device& device,
-                                                       Memory& memory, Pipelines& pipelines, Record mode) {
-    Group made;
-    for (BoundPlan& plan : plans) {
-        made.emplace_back(new VulkanExecutable(std::move(plan), weights, caches, device, pipelines, mode));
-        VulkanExecutable& one = *made.back();
-        one.memory_ = &memory;
-        for (VkFence& fence : one.fences_) fence = RL_TRY(device.make_fence());
-        if (memory.guarded) one.arena_gaps_ = guard_arena(one.bound_.plan);
-        if (memory.guarded) RL_TRY(share({&made.back(), 1}, memory));
-    }
-    if (!memory.guarded) RL_TRY(share(made, memory));
-    return made;
-}
-
-// Gives all of them one workspace.
-Status VulkanExecutable::share(std::span<const std::unique_ptr<VulkanExecutable>> group, Memory& memory) {
-    gpu::StepBytes bytes;
-    for (const auto& one : group)
-        bytes.add<VulkanKernel>(one->bound_, one->most_best() > 0 ? best_between_bytes(one->bound_.plan) : 0);
-    const auto own = std::make_shared<Workspace>();
-    own->arena = RL_TRY(memory.allocate(bytes.arena, Use::scratch, "activations"));
-    own->scratch = RL_TRY(memory.allocate(bytes.scratch, Use::scratch, "scratch"));
-    own->step = RL_TRY(memory.allocate(bytes.inputs, Use::step, "step inputs"));
-    const bool mapped = memory.counts_only() ? memory.maps_steps() : own->step.mapped() != nullptr;
-    if (!mapped)
-        for (Buffer& buffer : own->inputs)
-            buffer = RL_TRY(memory.allocate(bytes.inputs, Use::upload, "step inputs"));
-    own->output = RL_TRY(memory.allocate(bytes.results, Use::readback, "results"));
-    for (const auto& one : group) {
-        if (memory.guarded) RL_TRY(memory.set_gaps(own->arena, one->arena_gaps_));
-        one->workspace_ = own;
-    }
-    return {};
+    return given_out(std::move(made));
 }
 
 VulkanExecutable::~VulkanExecutable() {
     if (busy_) busy_->when.forget(part_);
-    for (const VkFence fence : fences_)
-        if (fence) vkDestroyFence(device_.handle(), fence, nullptr);
 }
 
 // Kernels differ by how many rows there are, and work-groups without a row cost time: so a few classes.
@@ -102,59 +66,26 @@ uint32_t VulkanExecutable::row_class(uint32_t rows) const {
 }
 
 View VulkanExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
-    View view{{bound_.plan, weights_, caches_, rows, std::min(rows, bound_.plan.max_outputs)}};
+    View view = view_of_all(rows, inputs.kind);
     view.arena = workspace_->arena;
     view.scratch = workspace_->scratch;
     view.step = {workspace_->step.handle(), 0, inputs.input};
     view.input = {workspace_->step.handle(), inputs.input, inputs.bytes - inputs.input};
     view.lookups = {workspace_->step.handle(), inputs.lookups, inputs.bytes - inputs.lookups};
     for (const uint64_t offset : inputs.ropes) view.rope_offsets.push_back(uint32_t(offset / 4));
-    view.kind = of_several(inputs.kind) ? StepKind::several : inputs.kind;
     view.mixed = inputs.kind == StepKind::mixed;
     return view;
 }
 
-// The rows of a step of few that the kernel takes and leaves as halfs, where both kernels of a pair do.
-void VulkanExecutable::hand_few(View& view, const Step& step) const {
-    const uint32_t taken = handed_.parts<VulkanKernel>(bound_, step.takes, view);
-    if (handed_.parts<VulkanKernel>(bound_, step.leaves, view) > 0) {
-        view.few_left = view.handed_rows(step.leaves);
-        view.left_norm = bound_.plan.slot(step.leaves).norm;
-        view.leave_counter =
-            VulkanCaches::kCounters + uint32_t(step.leaves.index) % VulkanCaches::kLeaveCounters;
-    }
-    if (taken > 0) {
-        view.few_taken = view.handed_rows(step.takes);
-        view.scales_taken = handed_.leaver<VulkanKernel>(bound_, step.takes).leaves_scales();
-    }
-    view.parts_taken = taken;
-}
-
-// What one step's kernel sees: rows are left in int8 one at a time only.
-View VulkanExecutable::view_of(const View& all, size_t step) const {
-    View seen = all;
-    const Step& at = bound_.plan.steps[step];
-    if (all.rows > 1) {
-        if (all.rows <= kMostHandedRows) hand_few(seen, at);
-        return seen;
-    }
-    if (at.takes && bound_.plan.slot(at.takes).handed_one) seen.taken = seen.int8_row(at.takes);
-    if (at.leaves && bound_.plan.slot(at.leaves).handed_one) {
-        seen.left = seen.int8_row(at.leaves);
-        seen.left_norm = bound_.plan.slot(at.leaves).norm;
-    }
-    return seen;
-}
-
 Result<Recording> VulkanExecutable::record_copies(const StepLayout& inputs) {
-    Recording recording(device_);
+    Recording recording(with_.device);
     if (workspace_->step.mapped()) return recording;
     for (const Buffer& from : workspace_->inputs) {
         VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-        allocate.commandPool = device_.pool();
+        allocate.commandPool = with_.device.pool();
         allocate.commandBufferCount = 1;
         VkCommandBuffer commands = VK_NULL_HANDLE;
-        RL_TRY(checked(vkAllocateCommandBuffers(device_.handle(), &allocate, &commands),
+        RL_TRY(checked(vkAllocateCommandBuffers(with_.device.handle(), &allocate, &commands),
                        "making a command buffer"));
         recording.segments.push_back(commands);
         VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
@@ -170,7 +101,7 @@ Result<Recording> VulkanExecutable::record_copies(const StepLayout& inputs) {
 }
 
 Result<Recording> VulkanExecutable::record_steps(const View& view, double dispatch_seconds, bool best) {
-    Recorder recorder(device_, pipelines_, dispatch_seconds);
+    Recorder recorder(with_.device, with_.pipelines, dispatch_seconds);
     RL_TRY(record_steps(recorder, view, best));
     return std::move(recorder).finish();
 }
@@ -178,7 +109,7 @@ Result<Recording> VulkanExecutable::record_steps(const View& view, double dispat
 Status VulkanExecutable::record_steps(Recorder& recorder, const View& view, bool best) {
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
         recorder.begin_step(bound_.plan.steps[i].barrier);
-        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view_of(view, i)));
+        RL_TRY(kernel(i).record(recorder, view_of(view, i)));
     }
     return record_results(recorder, view, best);
 }
@@ -200,7 +131,7 @@ Status VulkanExecutable::record_hidden(Recorder& recorder, const View& view) con
 
 Status VulkanExecutable::add_wanted(uint32_t rows, bool best, StepKind kind, WantedPipelines& wanted) {
     const uint32_t most = row_class(rows);
-    Recorder recorder(device_, pipelines_, wanted);
+    Recorder recorder(with_.device, with_.pipelines, wanted);
     return record_steps(recorder, view_of(most, StepLayout(bound_.plan, most, kind)), best);
 }
 
@@ -228,11 +159,6 @@ Status VulkanExecutable::record_output(Recorder& recorder, const View& view) con
     const uint64_t elements = uint64_t(view.width(slot)) * view.outputs;
     return recorder.dispatch({"copy_rows", 3, 1, {256}}, {view.slot(slot), workspace_->output, view.step},
                              push, striding((elements + 255) / 256));
-}
-
-uint32_t VulkanExecutable::most_best() const {
-    const bool fits = device_.report().limits.maxComputeSharedMemorySize >= kBestShared;
-    return bound_.picks_best && can_pick_best(bound_.plan) && fits ? kMostBest : 0;
 }
 
 Status VulkanExecutable::record_best(Recorder& recorder, const View& view) const {
@@ -293,14 +219,14 @@ Status VulkanExecutable::submit_all(std::span<const VkCommandBuffer> copy, Recor
     Meter& meter = commands.meter;
     const auto land = [&]() -> Status {
         const Flight& flight = flights[done % gpu::kRing];
-        const Status waited = device_.wait(fences_[done++ % gpu::kRing], "running a step");
+        const Status waited = with_.device.wait(workspace_->fences[done++ % gpu::kRing], "running a step");
         landed_ = waited ? landed_ + 1 : submitted_;  // after a failure nothing is in flight
         RL_TRY(waited);
         const Clock::time_point now = Clock::now();
         const std::chrono::duration<double> took = now - std::max(flight.begin, end);
         end = now;
         meter.measured(flight.assumed, took.count());
-        device_.pace().note(took.count());
+        with_.device.pace().note(took.count());
         return {};
     };
     const std::vector<VkCommandBuffer>& segments = commands.steps.segments;
@@ -317,7 +243,7 @@ Status VulkanExecutable::submit_all(std::span<const VkCommandBuffer> copy, Recor
         group.insert(group.end(), &segments[next], &segments[next] + count);
         next += count;
         flights[sent % gpu::kRing] = {assumed, Clock::now()};
-        const Status submitted = device_.submit(group, fences_[sent++ % gpu::kRing]);
+        const Status submitted = with_.device.submit(group, workspace_->fences[sent++ % gpu::kRing]);
         ++submitted_;
         if (!submitted) landed_ = submitted_;
         RL_TRY(submitted);
@@ -368,22 +294,42 @@ Status VulkanExecutable::run_recorded(const StepParams& params) {
     RL_CHECK(landed_ == submitted_, "results are read while submission {} may write them", submitted_);
     RL_TRY(workspace_->output.invalidate());
     results_.read_best(params, workspace_->output.mapped());
-    return memory_->check_guards();
+    return with_.memory.check_guards();
 }
 
-// One op, in submissions of the length that those of a whole step have; the seconds that the device took.
-Result<double> VulkanExecutable::run_measured(Stopwatch& clock, const Recording& op) {
+// Buffers of a trace beside those of its ops.
+Status VulkanExecutable::run_apart(std::span<const VkCommandBuffer> buffers) {
+    RL_TRY(with_.device.submit(buffers, workspace_->fences[0]));
+    return with_.device.wait(workspace_->fences[0], "running a step");
+}
+
+Result<View> VulkanExecutable::begin_trace(const StepParams& params) {
+    const uint32_t most = row_class(uint32_t(params.tokens.size()));
+    const StepLayout inputs(bound_.plan, most, kind_of(bound_.plan, params));
+    Recording copies = RL_TRY(record_copies(inputs));
+    if (!clock_) clock_ = RL_TRY(Stopwatch::create(with_.device));
+    RL_TRY(write_inputs(inputs, params, 0));
+    if (!copies.segments.empty()) RL_TRY(run_apart(std::span(copies.segments).first(1)));
+    traced_.begin_step({double(params.tokens.size()), double(params.kv_len())});
+    return view_of(most, inputs);
+}
+
+// One op, in submissions of the length that those of a whole step have.
+Result<double> VulkanExecutable::trace(const View& view, size_t index) {
+    Recorder recorder(with_.device, with_.pipelines, traced_.dispatch_seconds());
+    RL_TRY(kernel(index).record(recorder, view_of(view, index)));
+    const Recording op = RL_TRY(std::move(recorder).finish());
     double sum = 0.0;
     for (size_t next = 0; next < op.segments.size();) {
         const auto seconds = std::span(op.seconds).subspan(next);
         const size_t count = traced_.fitting(seconds);
         const double assumed = std::accumulate(seconds.begin(), seconds.begin() + ptrdiff_t(count), 0.0);
         const auto begin = std::chrono::steady_clock::now();
-        sum += RL_TRY(clock.run(std::span(op.segments).subspan(next, count)));
+        sum += RL_TRY(clock_->run(std::span(op.segments).subspan(next, count)));
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
         // What is over at once says more about submissions than about the work.
         if (assumed > 1e-3 || took.count() > 1e-2) traced_.measured(assumed, took.count());
-        device_.pace().note(took.count());
+        with_.device.pace().note(took.count());
         next += count;
     }
     return sum;
@@ -396,57 +342,23 @@ Status VulkanExecutable::read_back(Slot slot, uint64_t bytes, const Buffer& mirr
     const uint64_t from = bound_.plan.slot(slot).offset;
     for (uint64_t at = 0; at < bytes; at += kPiece) {
         const VkBufferCopy region = {from + at, to + at, std::min(kPiece, bytes - at)};
-        RL_TRY(device_.run_once(
+        RL_TRY(with_.device.run_once(
             [&](VkCommandBuffer commands) {
                 vkCmdCopyBuffer(commands, workspace_->arena.handle(), mirror.handle(), 1, &region);
             },
             "reading traced activations"));
     }
-    return {};
+    return mirror.invalidate();
 }
 
-Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
-    results_.begin(bound_.plan, params, most_best());
-    const uint32_t most = row_class(uint32_t(params.tokens.size()));
-    const StepLayout inputs(bound_.plan, most, kind_of(bound_.plan, params));
-    Recording copies = RL_TRY(record_copies(inputs));
-    const View view = view_of(most, inputs);
-    const StepShape shape{params.tokens.size(), params.outputs.size(), params.kv_len()};
-    const Buffer mirror = RL_TRY(
-        memory_->allocate(most_written_bytes(bound_.plan, shape), Use::readback, "traced activations"));
-    const std::unique_ptr<Stopwatch> clock = RL_TRY(Stopwatch::create(device_));
-    RL_TRY(write_inputs(inputs, params, 0));
-    if (!copies.segments.empty()) {
-        RL_TRY(device_.submit(std::span(copies.segments).first(1), fences_[0]));
-        RL_TRY(device_.wait(fences_[0], "running a step"));
-    }
-    traced_.begin_step({double(params.tokens.size()), double(params.kv_len())});
-    for (size_t i = 0; i < bound_.kernels.size(); ++i) {
-        const Op& op = bound_.plan.steps[i].op;
-        Recorder recorder(device_, pipelines_, traced_.dispatch_seconds());
-        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view_of(view, i)));
-        const Recording one = RL_TRY(std::move(recorder).finish());
-        const double seconds = RL_TRY(run_measured(*clock, one));
-        TraceStep traced{&bound_.plan.steps[i], seconds, cost(op, bound_.plan, shape), {}};
-        uint64_t to = 0;
-        for (const Slot s : access(op).writes) {
-            const uint64_t elements = redline::rows_of(bound_.plan, s, shape) * view.width(s);
-            RL_TRY(read_back(s, elements * 4, mirror, to));
-            traced.written.push_back(
-                {reinterpret_cast<const float*>(mirror.mapped() + to), size_t(elements)});
-            to += elements * 4;
-        }
-        RL_TRY(mirror.invalidate());
-        sink(traced);
-    }
+Status VulkanExecutable::end_trace(const StepParams&, const View& view) {
     traced_.end_step();
-    Recorder recorder(device_, pipelines_);
+    Recorder recorder(with_.device, with_.pipelines);
     RL_TRY(record_results(recorder, view, false));
-    Recording last = RL_TRY(std::move(recorder).finish());
-    RL_TRY(device_.submit(last.segments, fences_[0]));
-    RL_TRY(device_.wait(fences_[0], "running a step"));
+    const Recording last = RL_TRY(std::move(recorder).finish());
+    RL_TRY(run_apart(last.segments));
     RL_TRY(workspace_->output.invalidate());
-    return memory_->check_guards();
+    return with_.memory.check_guards();
 }
 
 }  // namespace redline::vulkan

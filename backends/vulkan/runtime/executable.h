@@ -1,7 +1,7 @@
 // A plan on a Vulkan device: buffers, and command buffers recorded once per class of row counts and replayed.
 #pragma once
 
-#include "backends/gpu/step_memory.h"
+#include "backends/gpu/executable.h"
 #include "cache_store.h"
 #include "keep_busy.h"
 #include "stopwatch.h"
@@ -49,6 +49,24 @@ struct View : gpu::StepView<VulkanWeights, VulkanCaches> {
     bool by_row() const { return apart || rows == 1; }
     uint32_t left_units() const { return uint32_t(left.bytes / kLeftUnitBytes) / (apart ? rows : 1); }
 
+    // See gpu::StepExecutable.
+    void take_row(Slot s) { taken = int8_row(s); }
+    void leave_row(Slot s) {
+        left = int8_row(s);
+        left_norm = plan.slot(s).norm;
+    }
+    template <class LeavingKernel>
+    void take_few(Slot s, uint32_t parts, const LeavingKernel& leaver) {
+        few_taken = handed_rows(s);
+        parts_taken = parts;
+        scales_taken = leaver.leaves_scales();
+    }
+    void leave_few(Slot s) {
+        few_left = handed_rows(s);
+        left_norm = plan.slot(s).norm;
+        leave_counter = VulkanCaches::kCounters + uint32_t(s.index) % VulkanCaches::kLeaveCounters;
+    }
+
     Binding slot(Slot s) const {
         return {arena.buffer, plan.slot(s).offset,
                 std::max<uint64_t>(16, uint64_t(width(s)) * 4 * rows_of(s)), arena.guard};
@@ -91,24 +109,46 @@ std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, co
 std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const Device& device);
 
-// What steps work in. Those of a PlanGroup share one, unless it is guarded: each has gaps of its own.
+// What steps work in.
 struct Workspace {
+    explicit Workspace(Device& opened) : device(opened) {}
+    ~Workspace();
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
+    Status allocate(Memory& memory, const gpu::StepBytes& bytes);
+
+    Device& device;
     Buffer arena, scratch;
     Buffer step;                // its inputs: written by the host where it is mapped,
     Buffer inputs[gpu::kRing];  // copied from one of these where it is not
     Buffer output;
+    VkFence fences[gpu::kRing] = {};
 };
 
-class VulkanExecutable : public Executable {
+// For gpu::StepExecutable.
+struct Running : Caching {
+    using Weights = VulkanWeights;
+    using Caches = VulkanCaches;
+    using Loading = vulkan::Loading;
+    using Kernel = VulkanKernel;
+    using View = vulkan::View;
+    using Workspace = vulkan::Workspace;
+    struct Resources {
+        const VulkanWeights& weights;
+        const VulkanCaches& caches;
+        Device& device;
+        Memory& memory;
+        Pipelines& pipelines;
+    };
+    static constexpr uint32_t kMostHanded = kMostHandedRows;
+    static bool picks_best(const Device& device);
+    static uint64_t picked_bytes(const Plan& plan) { return best_between_bytes(plan); }
+};
+
+class VulkanExecutable : public gpu::StepExecutable<VulkanExecutable, Running> {
 public:
     static Result<std::vector<std::unique_ptr<Executable>>> create_group(PlanGroup plans,
-                                                                         const VulkanWeights& weights,
-                                                                         const VulkanCaches& caches,
-                                                                         Device& device, Memory& memory,
-                                                                         Pipelines& pipelines, Record mode);
-    // What they would allocate: `weights` and `caches` need have no content.
-    static Status measure(PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches,
-                          Device& device, Memory& counting, Pipelines& pipelines);
+                                                                         const Resources& with, Record mode);
     // See Backend::prepare().
     static Status prepare(std::span<Executable* const> executables, std::span<const uint32_t> rows,
                           Pipelines& pipelines);
@@ -116,18 +156,9 @@ public:
     // Between steps of one token; `busy` outlives this.
     void keep_awake(KeepBusy& busy) { busy_ = &busy; }
     Status run(const StepParams& params) override;
-    Status run_traced(const StepParams& params, const TraceSink& sink) override;
-    std::span<const float> output() const override {
-        return results_.output(bound_.plan, workspace_->output.mapped());
-    }
-    std::span<const float> hidden() const override {
-        return results_.hidden(bound_.plan, workspace_->output.mapped());
-    }
-    uint32_t most_best() const override;
-    bool mixes() const override { return redline::mixes(bound_); }
-    std::span<const Scored> best() const override { return results_.best(); }
 
 private:
+    friend StepExecutable;
     struct Recorded {
         StepLayout inputs;
         Recording copies;  // one command buffer per slot of the ring, if inputs are copied
@@ -136,14 +167,8 @@ private:
         Meter meter;
     };
 
-    VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCaches& caches,
-                     Device& device, Pipelines& pipelines, Record mode);
-    using Group = std::vector<std::unique_ptr<VulkanExecutable>>;
-    static Result<Group> make(PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches,
-                              Device& device, Memory& memory, Pipelines& pipelines, Record mode);
-    static Status share(std::span<const std::unique_ptr<VulkanExecutable>> group, Memory& memory);
-    View view_of(const View& all, size_t step) const;
-    void hand_few(View& view, const Step& step) const;
+    using StepExecutable::StepExecutable;
+    using StepExecutable::view_of;
     uint32_t row_class(uint32_t rows) const;
     View view_of(uint32_t rows, const StepLayout& inputs) const;
     // The best of a single row are wanted from the first token on; of several, when a step asks for them.
@@ -163,30 +188,22 @@ private:
     // `busy_seconds`: for how long the device is kept busy behind them.
     Status submit_all(std::span<const VkCommandBuffer> copy, Recorded& commands,
                       const std::atomic<bool>* cancel, double busy_seconds);
-    Result<double> run_measured(Stopwatch& clock, const Recording& op);
+    Status run_apart(std::span<const VkCommandBuffer> buffers);
+    Result<View> begin_trace(const StepParams& params);
+    Result<double> trace(const View& view, size_t index);
     Status read_back(Slot slot, uint64_t bytes, const Buffer& mirror, uint64_t to);
+    Status end_trace(const StepParams& params, const View& view);
 
-    BoundPlan bound_;
-    const VulkanWeights& weights_;
-    const VulkanCaches& caches_;
-    Device& device_;
-    Pipelines& pipelines_;
-    Record mode_;
-    std::shared_ptr<Workspace> workspace_;
-    std::vector<ByteRange> arena_gaps_;  // of guarded memory
-    gpu::HandedSlots handed_;
-    VkFence fences_[gpu::kRing] = {};
     uint64_t turn_ = 0;
     // Counted over all steps, to check that the host writes and reads nothing that the device still works on.
     uint64_t submitted_ = 0, landed_ = 0;
     uint64_t read_by_[gpu::kRing] = {};  // the submission that reads a slot's inputs
     // By class of rows, kind, and whether the best outputs are wanted.
     std::map<std::tuple<uint32_t, StepKind, bool>, Recorded> recorded_;
-    gpu::StepResults results_;
     KeepBusy* busy_ = nullptr;
     KeepAwake::Part part_;
-    Memory* memory_ = nullptr;  // for traces
-    Meter traced_;              // of ops run one by one
+    Meter traced_;                      // of ops run one by one
+    std::unique_ptr<Stopwatch> clock_;  // of traces
 };
 
 }  // namespace redline::vulkan

@@ -23,7 +23,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() {
     if (!handle_) return;
-    if (memory_->guarded) {
+    if (memory_->guarded_) {
         const std::lock_guard lock(memory_->guards_mutex_);
         memory_->guards_.erase(handle_);
     }
@@ -31,7 +31,7 @@ Buffer::~Buffer() {
 }
 
 uint64_t Buffer::guard() const {
-    return memory_ && memory_->guarded ? kGuardBytes : 0;
+    return memory_ && memory_->guarded_ ? kGuardBytes : 0;
 }
 
 Status Buffer::flush() const {
@@ -46,8 +46,8 @@ Status Buffer::invalidate() const {
                    "reading mapped memory");
 }
 
-Result<std::unique_ptr<Memory>> Memory::create(Device& device) {
-    std::unique_ptr<Memory> made(new Memory(device));
+Result<std::unique_ptr<Memory>> Memory::create(Device& device, bool guarded) {
+    std::unique_ptr<Memory> made(new Memory(device, guarded));
     VmaVulkanFunctions functions = {};
     functions.vkGetInstanceProcAddr = vkGetInstanceProcAddr;
     functions.vkGetDeviceProcAddr = vkGetDeviceProcAddr;
@@ -137,7 +137,7 @@ uint32_t Memory::types_with_room(uint64_t bytes) {
 Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) {
     VkBufferCreateInfo create = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
     const uint64_t size = std::max<uint64_t>(bytes, 16);
-    create.size = size + (guarded ? kGuardBytes : 0);
+    create.size = size + (guarded_ ? kGuardBytes : 0);
     create.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                    VK_BUFFER_USAGE_TRANSFER_DST_BIT;
     if (counts_only()) return count(create);
@@ -158,7 +158,7 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
         place.flags |= VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT | VMA_ALLOCATION_CREATE_MAPPED_BIT;
     }
     const bool mapped = (place.flags & VMA_ALLOCATION_CREATE_MAPPED_BIT) != 0;
-    if (guarded) {
+    if (guarded_) {
         if (!mapped) place.flags |= VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT;
         place.flags |= VMA_ALLOCATION_CREATE_MAPPED_BIT;
         place.flags &=
@@ -185,7 +185,7 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
         (void)vkSetDebugUtilsObjectNameEXT(device_.handle(), &named);
     }
     if (mapped) buffer.mapped_ = static_cast<std::byte*>(info.pMappedData);
-    if (guarded) {
+    if (guarded_) {
         auto* const data = static_cast<std::byte*>(info.pMappedData);
         std::memset(data, int(kPoison), size);
         std::memset(data + size, int(kGuard), create.size - size);

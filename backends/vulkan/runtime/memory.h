@@ -46,7 +46,8 @@ private:
 
 class Memory {
 public:
-    static Result<std::unique_ptr<Memory>> create(Device& device);
+    // `guarded`, for tests: see plan/guard.h.
+    static Result<std::unique_ptr<Memory>> create(Device& device, bool guarded);
     // One that takes nothing from the device: it counts what buffers would take there.
     static std::unique_ptr<Memory> counting(const Memory& like);
     ~Memory();
@@ -55,6 +56,7 @@ public:
 
     // `what` is for the message: "tensor blk.0.ffn_up.weight".
     Result<Buffer> allocate(uint64_t bytes, Use use, std::string_view what);
+    bool guarded() const { return guarded_; }
     // Of guarded memory: an error where what is behind a buffer was written, or one of its gaps. There is no
     // guard before a buffer: what shaders count from its begin is never negative.
     Status check_guards() const;
@@ -70,7 +72,6 @@ public:
     // For tests: the allocation after this many more fails, once (negative: none).
     std::atomic<int64_t> fail_after{-1};
     bool always_stage = false;  // as on a device with memory of its own that the host does not see
-    bool guarded = false;       // see plan/guard.h; set before anything is allocated
 
 private:
     friend class Buffer;
@@ -82,12 +83,13 @@ private:
         std::string what;
         std::vector<ByteRange> gaps;
     };
-    explicit Memory(Device& device) : device_(device) {}
+    explicit Memory(Device& device, bool guarded = false) : device_(device), guarded_(guarded) {}
     Result<Buffer> count(const VkBufferCreateInfo& create);
     Error no_room(uint64_t bytes, std::string_view what, VkResult result) const;
     uint32_t types_with_room(uint64_t bytes);
 
     Device& device_;
+    const bool guarded_;
     VmaAllocator_T* allocator_ = nullptr;
     uint64_t counted_ = 0;
     mutable std::mutex guards_mutex_;
