@@ -158,8 +158,8 @@ Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, con
     const std::string module = module_of(view, p.parts[0].w);
     args::TileArgs args = {};
     args.step = view.step;
-    args.halves = static_cast<const uint16_t*>(x.prepared());
-    args.row_scales = x.row_scales();
+    args.halves = reinterpret_cast<const uint16_t*>(x.prepared());
+    args.row_scales = x.scales();
     args.accumulate = p.accumulate;
     args.act = uint32_t(p.act);
     const MatrixLaunch how = matrix_launch(view, p, rows, report, args);
@@ -237,12 +237,16 @@ Status launch_few(Launcher& launcher, const View& view, const Tiled& p, const Ac
     const std::string module = module_of(view, p.parts[0].w);
     const FewLaunch how = few_launch(view, p, rows, report);
     args::FewArgs args = {};
-    args.taken = x.taken();
     args.left = view.few_left;
     args.left.tokens = how.tokens;
     args.step = view.step;
-    args.halves = static_cast<const uint16_t*>(x.prepared());
-    args.row_scales = x.row_scales();
+    args.halves = reinterpret_cast<const uint16_t*>(x.prepared());
+    args.row_scales = x.scales();
+    if (view.halfs_taken) {
+        args.taken = view.few_taken;
+        args.taken.x = x.raw();
+        args.halves = view.halfs_taken;
+    }
     args.accumulate = p.accumulate;
     args.act = uint32_t(p.act);
     args.tiles = set_parts(view, p.parts.first(p.gated ? 1 : p.parts.size()), how.across, args);
@@ -262,7 +266,8 @@ args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Acti
     args.rows = set_parts(view, parts, 1, args);
     args.step = view.step;
     args.x = x.raw();
-    args.prepared = path == Path::dot_own ? view.taken : x.prepared();
+    args.prepared = x.prepared();
+    if (path == Path::dot_own) args.prepared = view.taken;
     args.hand = view.left;
     args.gain = view.vector(x.norm().gain);
     args.eps = x.norm().eps;

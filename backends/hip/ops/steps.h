@@ -1,6 +1,7 @@
 // What the files of kernels share: launch shapes, and launches that several ops need.
 #pragma once
 
+#include "backends/gpu/activations.h"
 #include "backends/gpu/key_splits.h"
 #include "backends/gpu/paths.h"
 #include "backends/gpu/plain_ops.h"
@@ -64,12 +65,24 @@ std::unique_ptr<Kernel> simple(Write write) {
     return std::make_unique<SimpleKernel<Write>>(std::move(write));
 }
 
+// The op, into `y` in place of its own.
+Status launch_norm(Launcher& launcher, const View& view, const RmsNorm& op, float* y);
+
 // For backends/gpu.
 struct Gpu {
     using Encoder = Launcher;
     using View = hip::View;
+    using Operand = float*;
     static std::unique_ptr<Kernel> simple(auto encode) { return hip::simple(std::move(encode)); }
+    static bool takes_few(const View& view) { return view.halfs_taken; }
+    static uint64_t prepared_bytes(const Plan& plan, Slot x);
+    static uint64_t code_bytes(const Plan& plan, Slot x, uint64_t rows) {
+        return aligned(rows * plan.slot(x).width);
+    }
+    static constexpr auto norm = launch_norm;
+    static Status prepare(Launcher& launcher, const View& view, Path path, const gpu::Activations<Gpu>& x);
 };
+using Activations = gpu::Activations<Gpu>;
 
 template <class Args>
 struct Plain : gpu::PlainView<View> {
@@ -100,8 +113,6 @@ Status plain(Launcher& launcher, const View& view, const O& op) {
     return gpu::encode(Plain<Args>{{view}, launcher}, op);
 }
 
-// The op, into `y` in place of its own.
-Status launch_norm(Launcher& launcher, const View& view, const RmsNorm& op, float* y);
 // y = the row of y, x (or the vector that rows have in common), z and the values.
 Status launch_each(Launcher& launcher, const View& view, EachRow row, const float* x, const float* z, Slot y,
                    const std::array<float, kMostEachValues>& values = {});
@@ -165,34 +176,6 @@ inline uint32_t own_bytes(uint64_t activations) {
     return uint32_t(activations / 32 * args::kDotUnitBytes);
 }
 constexpr uint64_t kMostShared = 46 << 10;  // some of 48 KiB is left to sums
-
-// One set of activations as its products want it: as it is, normed, or prepared in a form of their path's.
-class Activations {
-public:
-    Activations(Slot x, const Norm& norm) : x_(x), norm_(norm) {}
-
-    // Of scratch, from offset 0, for plans of at most plan.max_rows.
-    static uint64_t scratch(const Plan& plan, Slot x);
-    // Launches what `paths` need; afterwards the products can be launched.
-    Status prepare(Launcher& launcher, const View& view, std::span<const Path> paths);
-
-    const float* raw() const { return raw_; }        // for dot_own, which norms by itself
-    const float* floats() const { return floats_; }  // normed
-    const void* prepared() const { return prepared_; }
-    const float* row_scales() const { return row_scales_; }  // matrices: per row, in int8 also per unit
-    // Rows of halfs that the launch before left; row_scales() is null then.
-    const args::TakenHalfs& taken() const { return taken_; }
-    const Norm& norm() const { return norm_; }
-
-private:
-    Slot x_;
-    Norm norm_;
-    const float* raw_ = nullptr;
-    const float* floats_ = nullptr;
-    void* prepared_ = nullptr;
-    float* row_scales_ = nullptr;
-    args::TakenHalfs taken_ = {};
-};
 
 // One row by kernels that copy weights ahead, if the device does and all rows begin at whole copies.
 // `matrices`: that a result is of; `own`: activations in int8 that a block has.

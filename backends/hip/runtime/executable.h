@@ -30,7 +30,8 @@ struct View : gpu::StepView<HipWeights, HipCaches> {
     // it left it, and where it leaves its row so.
     const std::byte* taken = nullptr;
     args::HandOver left = {};
-    // Likewise the rows of a step of few as halfs; without what the kernels know by themselves.
+    // Likewise the rows of a step of few as halfs; without what the kernels know by themselves. Taken halfs
+    // have no scale of each row.
     uint16_t* halfs_taken = nullptr;
     args::TakenHalfs few_taken = {};
     args::LeftHalfs few_left = {};
@@ -61,7 +62,9 @@ struct View : gpu::StepView<HipWeights, HipCaches> {
     float* slot(Slot s) const { return reinterpret_cast<float*>(arena + plan.slot(s).offset); }
     int32_t* ids(Slot s) const { return reinterpret_cast<int32_t*>(arena + plan.slot(s).offset); }
     float* state(Cache cache) const { return reinterpret_cast<float*>(caches[cache].keys.data()); }
-    float* scratch_at(uint64_t offset) const { return reinterpret_cast<float*>(scratch + offset); }
+    float* scratch_at(uint64_t offset, uint64_t /* bytes */ = 0) const {
+        return reinterpret_cast<float*>(scratch + offset);
+    }
     // A vector, or null where the op has none.
     const float* vector(Weight w) const {
         return w ? reinterpret_cast<const float*>(weights[w].buffer.data()) : nullptr;

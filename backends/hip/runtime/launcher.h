@@ -35,6 +35,9 @@ public:
                   double flops = 0.0) {
         return launch_any(module, kernel, shape, std::as_bytes(std::span(&args, 1)), flops);
     }
+    // Launches follow each other; a Recorder has to be told.
+    void claim_scratch() {}
+    void barrier() {}
     Device& device() { return device_; }
     // Work that may go into one launch: what takes more is cut.
     double flops_per_slice() const { return flops_per_launch(device_.report()); }

@@ -43,32 +43,23 @@ Path wide_path(const Device& device, const Format& format, uint64_t cols, uint64
     return unpacked ? Path::unpacked : path;
 }
 
-namespace {
-
-uint64_t most_rows(const Plan& plan, Slot x) {
-    return plan.slot(x).of_outputs ? plan.max_outputs : plan.max_rows;
-}
-uint64_t prepared_offset(const Plan& plan, Slot x) {
-    return aligned(plan.slot_bytes(x));
-}
-// 16 bits each, of whole tiles; the 48 bytes per 32 elements of dot kernels are less, and so are codes for
-// matrices in int8 with the scales behind them. Behind a group of units that is not whole lie zeros for the
-// tokens of a small tile.
-uint64_t tile_rows(uint64_t rows) {
+static uint64_t tile_rows(uint64_t rows) {
     constexpr uint64_t kLeastTile = 16;
     const uint64_t tile = rows > kFewRows ? kMostTileTokens : rows > 1 ? kLeastTile : 1;
     return (rows + tile - 1) / tile * tile;
 }
-uint64_t prepared_bytes(const Plan& plan, Slot x) {
+
+// 16 bits each, of whole tiles; the 48 bytes per 32 elements of dot kernels are less, and so are codes for
+// matrices in int8 with the scales behind them. Behind a group of units that is not whole lie zeros for the
+// tokens of a small tile.
+uint64_t Gpu::prepared_bytes(const Plan& plan, Slot x) {
     constexpr uint64_t kBehind = 7 * kMostFew * 64;
-    const uint64_t width = plan.slot(x).width, rows = most_rows(plan, x);
+    const uint64_t width = plan.slot(x).width, rows = gpu::most_rows(plan, x);
     return aligned(width * 2 * tile_rows(rows) + (rows > 1 ? kBehind : 0) + 256);
 }
 
-}  // namespace
-
-uint64_t Activations::scratch(const Plan& plan, Slot x) {
-    return prepared_offset(plan, x) + prepared_bytes(plan, x) + aligned(most_rows(plan, x) * 4);
+uint64_t Gpu::code_bytes(const Plan& plan, Slot x, uint64_t) {
+    return aligned(uint64_t(plan.slot(x).width) * tile_rows(gpu::most_rows(plan, x)));
 }
 
 // Rows of so many elements are read by twice as many invocations. On an H100 the products of 4096 x 14336
@@ -104,45 +95,22 @@ Status record_codes(Recorder& recorder, const View& view, const args::HalvesArgs
                              striding(rows));
 }
 
-Status Activations::prepare(Recorder& recorder, const View& view, std::span<const Path> paths,
-                            const Fragments* fragments) {
-    const auto wanted = [&](Path path) { return std::find(paths.begin(), paths.end(), path) != paths.end(); };
-    raw_ = floats_ = view.slot(x_);
-    if (view.few_taken.bytes != 0) return {};
-    const uint32_t width = view.width(x_), rows = view.rows_of(x_), kind = rows_kind(view.plan, x_);
-    const bool norm_floats = norm_ && (wanted(Path::floats) || wanted(Path::tiles));
-    const bool dot = wanted(Path::dot_prepared), codes = wanted(Path::int8_matrices);
-    const auto matrices = std::find_if(paths.begin(), paths.end(), on_matrices);
-    if (!norm_floats && !dot && !codes && matrices == paths.end()) return {};
-    recorder.claim_scratch();
-    if (norm_floats) {
-        floats_ = view.scratch_at(0, raw_.bytes);
-        RL_TRY(record_norm(recorder, view, RmsNorm{x_, norm_, width}, floats_));
-    }
-    const uint64_t at = prepared_offset(view.plan, x_);
-    prepared_ = view.scratch_at(at, prepared_bytes(view.plan, x_));
-    scales_ = view.scratch_at(at + prepared_bytes(view.plan, x_), uint64_t(rows) * 4);
-    const Binding gain = view.vector(norm_.gain, view.step);
-    if (dot) {
-        const args::QuantizeArgs push = {width, kind, norm_ ? 1u : 0u, norm_.eps};
+Status Gpu::prepare(Recorder& recorder, const View& view, Path path, const Activations& x,
+                    const Fragments* fragments) {
+    const uint32_t width = view.width(x.slot()), rows = view.rows_of(x.slot()),
+                   kind = rows_kind(view.plan, x.slot()), normed = x.norm() ? 1 : 0;
+    const Binding gain = view.vector(x.norm().gain, view.step);
+    if (path == Path::dot_prepared) {
         // An invocation has 16 elements at a time.
         const uint32_t threads = width < kWideRow ? kThreads : own_threads(recorder.device());
-        RL_TRY(recorder.dispatch({"quantize", 4, 1, {threads}}, {raw_, prepared_, gain, view.step}, push,
-                                 {rows}));
+        return recorder.dispatch({"quantize", 4, 1, {threads}}, {x.raw(), x.prepared(), gain, view.step},
+                                 args::QuantizeArgs{width, kind, normed, x.norm().eps}, {rows});
     }
-    const args::HalvesArgs push = {width, 1, kind, norm_ ? 1u : 0u, norm_.eps};
-    if (codes) {
-        const uint64_t bytes = aligned(uint64_t(width) * tile_rows(most_rows(view.plan, x_)));
-        scales_ = view.scratch_at(at + bytes, prepared_.bytes - bytes);
-        prepared_.bytes = bytes;
-        RL_TRY(record_codes(recorder, view, push, raw_, prepared_, scales_, gain, rows));
-    }
-    if (matrices != paths.end()) {
-        RL_TRY(record_halves(recorder, view, *matrices, push, raw_, prepared_, scales_, gain, rows,
-                             *matrices == Path::few ? fragments : nullptr));
-    }
-    recorder.barrier();
-    return {};
+    const args::HalvesArgs push = {width, 1, kind, normed, x.norm().eps};
+    if (path == Path::int8_matrices)
+        return record_codes(recorder, view, push, x.raw(), x.prepared(), x.scales(), gain, rows);
+    return record_halves(recorder, view, path, push, x.raw(), x.prepared(), x.scales(), gain, rows,
+                         path == Path::few ? fragments : nullptr);
 }
 
 }  // namespace redline::vulkan

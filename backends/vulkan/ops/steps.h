@@ -2,6 +2,7 @@
 #pragma once
 
 #include "args.h"
+#include "backends/gpu/activations.h"
 #include "backends/gpu/key_splits.h"
 #include "backends/gpu/paths.h"
 #include "backends/gpu/plain_ops.h"
@@ -42,12 +43,24 @@ std::unique_ptr<Kernel> simple(Write write) {
     return std::make_unique<SimpleKernel<Write>>(std::move(write));
 }
 
+// The op, into `y` in place of its own.
+Status record_norm(Recorder& recorder, const View& view, const RmsNorm& op, Binding y);
+
 // For backends/gpu.
 struct Gpu {
     using Encoder = Recorder;
     using View = vulkan::View;
+    using Operand = Binding;
     static std::unique_ptr<Kernel> simple(auto encode) { return vulkan::simple(std::move(encode)); }
+    static bool takes_few(const View& view) { return view.few_taken.bytes != 0; }
+    static uint64_t prepared_bytes(const Plan& plan, Slot x);
+    static uint64_t code_bytes(const Plan& plan, Slot x, uint64_t rows);
+    static constexpr auto norm = record_norm;
+    // `fragments`: in whose order Path::few wants halfs, or null.
+    static Status prepare(Recorder& recorder, const View& view, Path path, const gpu::Activations<Gpu>& x,
+                          const Fragments* fragments);
 };
+using Activations = gpu::Activations<Gpu>;
 
 template <class Args>
 struct Plain : gpu::PlainView<View> {
@@ -84,9 +97,6 @@ template <class Args, class O>
 Status plain(Recorder& recorder, const View& view, const O& op) {
     return gpu::encode(Plain<Args>{{view}, recorder}, op);
 }
-
-// The op, into `y` in place of its own.
-Status record_norm(Recorder& recorder, const View& view, const RmsNorm& op, Binding y);
 
 // y = act(gate) * up; y may be one of them.
 struct Applied {  // y = function(y)
@@ -298,31 +308,6 @@ Status record_codes(Recorder& recorder, const View& view, const args::HalvesArgs
 // Whether one row of this many activations, as int8, and the weight's code book leave room in shared memory,
 // for so many bytes more.
 bool fits_shared(const Device& device, const WeightLayout& layout, uint64_t cols, uint64_t more = 0);
-
-// One set of activations as its products want it: as it is, normed, or prepared in a form of their path's.
-// What is wanted first is recorded first.
-class Activations {
-public:
-    Activations(Slot x, const Norm& norm) : x_(x), norm_(norm) {}
-
-    // Of scratch, from offset 0, for plans of at most plan.max_rows.
-    static uint64_t scratch(const Plan& plan, Slot x);
-    // Records what `paths` need, of Path::few with `fragments` in the order for these; afterwards the
-    // products can be recorded.
-    Status prepare(Recorder& recorder, const View& view, std::span<const Path> paths,
-                   const Fragments* fragments = nullptr);
-
-    Binding floats() const { return floats_; }      // normed
-    Binding raw() const { return raw_; }            // for dot_own and floats_own, which norm by themselves
-    Binding prepared() const { return prepared_; }  // dot_prepared, on matrices
-    Binding scales() const { return scales_; }      // on matrices: per row, in int8 per 32 elements
-    const Norm& norm() const { return norm_; }
-
-private:
-    Slot x_;
-    Norm norm_;
-    Binding raw_, floats_, prepared_, scales_;
-};
 
 // A product of rows with a weight: y (+)= w * x + bias.
 struct MatrixProduct {
