@@ -2,7 +2,7 @@
 // their steps; kernels leave rows for each other; results are read, and traces are made.
 //
 // A backend's executable Self derives from StepExecutable<Self, Gpu>, and says by the struct Gpu:
-//   Device, Memory, Buffer, Weights, Caches, Loading (for WeightLoader), Kernel
+//   Device, Memory, Buffer, Weights, Caches, Kernel
 //   Resources, with weights, caches, device and memory: what a plan is recorded with
 //   Workspace(device), with arena, scratch and output, and allocate(memory, bytes), which makes the others
 //   kScratch, kStaging, enter(device) and host(buffer), as Caches wants them
@@ -17,7 +17,6 @@
 //   end_trace(params, view): makes the results
 #pragma once
 
-#include "backends/gpu/loader.h"
 #include "backends/gpu/step_memory.h"
 #include "plan/guard.h"
 
@@ -51,23 +50,6 @@ public:
     }
     static std::vector<std::unique_ptr<Executable>> given_out(Group made) {
         return {std::make_move_iterator(made.begin()), std::make_move_iterator(made.end())};
-    }
-
-    // The memory that all would take, which `counting` counts. resources(weights, caches) has these, without
-    // content, and `counting`.
-    template <class With>
-    static Result<MemoryNeed> measure(Device& device, Memory& counting, std::span<const WeightInfo> weights,
-                                      std::span<const CacheInfo> caches, std::vector<PlanGroup> groups,
-                                      const With& resources) {
-        const auto placed = RL_TRY(place_weights<typename Gpu::Loading>(device, counting, weights));
-        MemoryNeed need;
-        need.weights = counting.allocated();
-        const auto store = RL_TRY(Gpu::Caches::create(device, counting, caches));
-        need.cache = counting.allocated() - need.weights;
-        for (PlanGroup& group : groups)
-            RL_TRY(make(std::move(group), resources(*placed, *store), Record::direct));
-        need.scratch = counting.allocated() - need.weights - need.cache;
-        return need;
     }
 
     std::span<const float> output() const override {

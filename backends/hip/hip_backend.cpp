@@ -1,14 +1,11 @@
 // HIP as a backend: picks and opens a device, places weights, and hands out kernels.
+#include "backends/gpu/backend.h"
 #include "backends/hip/ops/peak.h"
 #include "backends/hip/runtime/executable.h"
 #include "backends/hip/runtime/objects.h"
 #include "backends/shared/cache_rows.h"
 #include "base/hash.h"
-#include "plan/alike_rows.h"
-#include "plan/backend_parts.h"
-#include "plan/passes/cut.h"
 #include "plan/rank_link.h"
-#include "plan/row_costs.h"
 
 #include <algorithm>
 #include <chrono>
@@ -18,19 +15,13 @@ namespace redline {
 
 namespace hip {
 
-class HipBackend : public Backend,
-                   public EmbeddedKernels,
-                   public RefillsWeights,
+class HipBackend : public gpu::DeviceBackend<HipBackend, HipExecutable, Running>,
                    public MatrixUnits,
-                   public AlikeRows,
-                   public RowCosts,
                    public LinksRanks {
 public:
-    HipBackend(const Runtime& runtime, std::unique_ptr<Device> device, const std::string& why,
-               const BackendOptions& options)
-        : runtime_(runtime),
-          device_(std::move(device)),
-          memory_(*device_, options.guarded ? Memory::Mode::guarded : Memory::Mode::plain) {
+    HipBackend(const Runtime& runtime, std::unique_ptr<Device> device, std::unique_ptr<Memory> memory,
+               const std::string& why, const BackendOptions& options)
+        : DeviceBackend(std::move(device), std::move(memory)), runtime_(runtime) {
         const DeviceReport& report = device_->report();
         info_.name = report.name;
         info_.detail = fmt::format("{}; {} as {}; {}; waves of {}", runtime.version_text(), report.arch,
@@ -42,43 +33,10 @@ public:
         info_.wave = report.wave();
     }
 
-    const DeviceInfo& device() const override { return info_; }
-    bool lost() const override { return device_->lost(); }
-
     bool has_kernels(const Format& format) const override {
         const WeightLayout* layout = weight_layout(format);
         return layout && find_object(device_->report().target, layout->name);
     }
-
-    Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights, ByteSource& source,
-                                                     const Progress& progress) override {
-        return WeightLoader(*device_, memory_, weights, source, progress).run();
-    }
-
-    Status refill_stored(WeightStore& store, std::span<const uint32_t> at,
-                         std::span<const WeightInfo> weights, ByteSource& source) override {
-        const Progress progress;
-        return WeightLoader(*device_, memory_, weights, source, progress)
-            .refill(static_cast<HipWeights&>(store), at);
-    }
-
-    Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) override {
-        return HipCaches::create(*device_, memory_, caches);
-    }
-
-    Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
-                               std::vector<PlanGroup> groups) override {
-        Memory counting(*device_, Memory::Mode::counting);
-        MemoryNeed need =
-            RL_TRY(HipExecutable::measure(*device_, counting, weights, caches, std::move(groups),
-                                          [&](const WeightStore& placed, const CacheStore& store) {
-                                              return with(placed, store, counting);
-                                          }));
-        need.staging = gpu::staging_bytes();
-        return need;
-    }
-
-    uint64_t allocated() const override { return memory_.allocated(); }
 
     uint64_t kernels_hash() const override {
         Hash64 hash;
@@ -87,30 +45,11 @@ public:
         return hash.value();
     }
 
-    uint32_t alike_rows(const BoundPlan& bound) const override {
-        return bound.plan.sizing.alike_rows ? kFewAlike : 1;
-    }
-
     // Llama-3.1-8B Q4_K_M on an H200, 2026-11-29: 1.47 to 1.40 of one row's time for 2 to 8 rows. Dot
     // products with several rows were measured with Vulkan.
     double row_cost(uint32_t rows) const override {
         if (device_->report().matrix_units()) return rows <= 1 ? 1.0 : rows <= 8 ? 1.47 : 1.75;
         return rows <= 1 ? 1.0 : rows <= 2 ? 1.54 : rows <= 4 ? 2.07 : 3.2;
-    }
-
-    std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) override {
-        for (const Cache cache : caches_of(op))
-            if (!has_cache(plan.cache(cache))) return nullptr;
-        for (const auto make :
-             {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel,
-              make_recurrent_kernel, make_latent_kernel, make_block_kernel})
-            if (std::unique_ptr<Kernel> kernel = make(op, plan, *device_)) return kernel;
-        return nullptr;
-    }
-
-    Result<std::vector<std::unique_ptr<Executable>>> record_group(PlanGroup plans, WeightStore& weights,
-                                                                  CacheStore& caches, Record mode) override {
-        return HipExecutable::create_group(std::move(plans), with(weights, caches, memory_), mode);
     }
 
     // One card that is opened twice would wait for itself. Cards of one kind divide rows alike.
@@ -134,7 +73,7 @@ public:
         HipRankLink::Members all;
         for (Backend* const rank : ranks) {
             auto& one = dynamic_cast<HipBackend&>(*rank);
-            all.emplace_back(one.device_.get(), &one.memory_);
+            all.emplace_back(one.device_.get(), one.memory_.get());
         }
         return std::shared_ptr<RankLink>(RL_TRY(HipRankLink::create(runtime_, all, floats, way)));
     }
@@ -145,40 +84,37 @@ public:
                                                     Record mode) override {
         return HipExecutable::create_rank(std::move(plan), std::move(sums),
                                           std::dynamic_pointer_cast<HipRankLink>(link), rank,
-                                          with(weights, caches, memory_), mode);
+                                          with(weights, caches, *memory_), mode);
     }
 
     double measure_read_bandwidth() override;
     Result<std::optional<MatrixPeak>> measure_matrix_peak() override {
-        if (!matrix_peak_) matrix_peak_ = RL_TRY(hip::measure_matrix_peak(*device_, memory_));
+        if (!matrix_peak_) matrix_peak_ = RL_TRY(hip::measure_matrix_peak(*device_, *memory_));
         return matrix_peak_;
     }
 
-private:
     Running::Resources with(const WeightStore& weights, const CacheStore& caches, Memory& memory) {
         return {static_cast<const HipWeights&>(weights), static_cast<const HipCaches&>(caches), *device_,
                 memory};
     }
-    // Latents have no kernels for all types.
-    bool has_cache(const CacheInfo& cache) const {
-        if (cache.is_state() || is_plain_cache(cache.types)) return true;
-        return cache.rank == 0 && find_object(device_->report().target, "cache_mixed");
-    }
 
+private:
     const Runtime& runtime_;
-    std::unique_ptr<Device> device_;
-    Memory memory_;
-    DeviceInfo info_;
-    double bandwidth_ = 0.0;
     std::optional<MatrixPeak> matrix_peak_;
 };
+
+// Latents have no kernels for all types.
+bool Running::reads(const Device& device, const CacheInfo& cache) {
+    if (cache.is_state() || is_plain_cache(cache.types)) return true;
+    return cache.rank == 0 && find_object(device.report().target, "cache_mixed");
+}
 
 // A copy within the device's memory: each byte is read and written once.
 double HipBackend::measure_read_bandwidth() {
     if (bandwidth_ > 0.0 || !device_->use()) return bandwidth_;
     const uint64_t bytes = std::min<uint64_t>(uint64_t(1) << 29, info_.memory.bytes / 4);
-    const Result<Buffer> from = memory_.allocate(bytes, Use::scratch, "the bandwidth measurement");
-    const Result<Buffer> to = memory_.allocate(bytes, Use::scratch, "the bandwidth measurement");
+    const Result<Buffer> from = memory_->allocate(bytes, Use::scratch, "the bandwidth measurement");
+    const Result<Buffer> to = memory_->allocate(bytes, Use::scratch, "the bandwidth measurement");
     if (!from || !to || bytes < (1u << 24)) return 0.0;
     constexpr int kCopies = 8;
     for (int pass = 0; pass < 4; ++pass) {
@@ -235,8 +171,10 @@ static Result<std::unique_ptr<Backend>> open_hip(const BackendOptions& options) 
     hip::DeviceReport report = RL_TRY(hip::choose_device(hip::device_reports(runtime), options.device, why));
     auto device = RL_TRY(hip::Device::open(runtime, std::move(report)));
     if (options.most_groups > 0) device->most_blocks = options.most_groups;
+    auto memory = std::make_unique<hip::Memory>(
+        *device, options.guarded ? hip::Memory::Mode::guarded : hip::Memory::Mode::plain);
     return std::unique_ptr<Backend>(
-        std::make_unique<hip::HipBackend>(runtime, std::move(device), why, options));
+        std::make_unique<hip::HipBackend>(runtime, std::move(device), std::move(memory), why, options));
 }
 
 static Result<std::vector<DeviceListing>> list_hip() {

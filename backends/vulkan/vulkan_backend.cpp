@@ -7,7 +7,6 @@
 #include "backends/shared/cache_rows.h"
 #include "base/hash.h"
 #include "memory/budget.h"
-#include "plan/passes/cut.h"
 #include "shader_table.h"
 
 #include <algorithm>
@@ -44,7 +43,7 @@ MemoryBudget budget_of(const DeviceReport& report) {
 
 VulkanBackend::VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Memory> memory,
                              const std::string& cache_folder, uint64_t asked, const std::string& why)
-    : device_(std::move(device)), memory_(std::move(memory)), pipelines_(*device_, cache_folder) {
+    : DeviceBackend(std::move(device), std::move(memory)), pipelines_(*device_, cache_folder) {
     const DeviceReport& report = device_->report();
     info_.name = report.name;
     const std::string kinds = fmt::format(
@@ -78,47 +77,17 @@ bool VulkanBackend::has_kernels(const Format& format) const {
                        [&](const Shader& shader) { return shader.name == name; });
 }
 
-Result<std::unique_ptr<WeightStore>> VulkanBackend::load_stored(std::span<const WeightInfo> weights,
-                                                                ByteSource& source,
-                                                                const Progress& progress) {
-    return WeightLoader(*device_, *memory_, weights, source, progress).run();
-}
-
-Result<std::unique_ptr<CacheStore>> VulkanBackend::make_caches(std::span<const CacheInfo> caches) {
-    return VulkanCaches::create(*device_, *memory_, caches);
-}
-
-Result<MemoryNeed> VulkanBackend::measure(std::span<const WeightInfo> weights,
-                                          std::span<const CacheInfo> caches, std::vector<PlanGroup> groups) {
-    const std::unique_ptr<Memory> counting = Memory::counting(*memory_);
-    MemoryNeed need = RL_TRY(VulkanExecutable::measure(
-        *device_, *counting, weights, caches, std::move(groups),
-        [&](const WeightStore& placed, const CacheStore& store) { return with(placed, store, *counting); }));
-    need.staging = counting->unified() ? 0 : gpu::staging_bytes();
-    return need;
-}
-
 uint64_t VulkanBackend::kernels_hash() const {
     Hash64 hash;
     for (const Shader& shader : all_shaders()) hash.add(std::as_bytes(shader.code));
     return hash.value();
 }
 
-std::unique_ptr<Kernel> VulkanBackend::make_kernel(const Op& op, const Plan& plan) {
-    for (const Cache cache : caches_of(op))
-        if (plan.cache(cache).rank > 0 && !is_plain_cache(plan.cache(cache).types)) return nullptr;
-    for (const auto make : {make_product_kernel, make_attention_kernel, make_expert_kernel,
-                            make_vector_kernel, make_recurrent_kernel, make_latent_kernel, make_block_kernel})
-        if (std::unique_ptr<Kernel> kernel = make(op, plan, *device_)) return kernel;
-    return nullptr;
-}
-
 Result<std::vector<std::unique_ptr<Executable>>> VulkanBackend::record_group(PlanGroup plans,
                                                                              WeightStore& weights,
                                                                              CacheStore& caches,
                                                                              Record mode) {
-    auto made =
-        RL_TRY(VulkanExecutable::create_group(std::move(plans), with(weights, caches, *memory_), mode));
+    auto made = RL_TRY(DeviceBackend::record_group(std::move(plans), weights, caches, mode));
     if (busy_)
         for (const auto& one : made) static_cast<VulkanExecutable&>(*one).keep_awake(*busy_);
     return made;

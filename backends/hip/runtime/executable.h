@@ -92,13 +92,9 @@ public:
     virtual bool takes_halfs(const View&) const { return false; }
 };
 
-std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const Device& device);
+using MakesKernel = std::unique_ptr<Kernel>(const Op& op, const Plan& plan, const Device& device);
+MakesKernel make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel,
+    make_recurrent_kernel, make_latent_kernel, make_block_kernel;
 
 // Leaves the best outputs at the beginning of scratch.
 Status launch_best(Launcher& launcher, const View& view);
@@ -119,7 +115,7 @@ struct Workspace {
     uint64_t turn = 0;
 };
 
-// For gpu::StepExecutable.
+// For gpu::StepExecutable and gpu::DeviceBackend.
 struct Running : Caching {
     using Weights = HipWeights;
     using Caches = HipCaches;
@@ -133,6 +129,10 @@ struct Running : Caching {
         Device& device;
         Memory& memory;
     };
+    static constexpr MakesKernel* kMakers[] = {make_product_kernel, make_attention_kernel, make_expert_kernel,
+                                               make_vector_kernel,  make_recurrent_kernel, make_latent_kernel,
+                                               make_block_kernel};
+    static bool reads(const Device& device, const CacheInfo& cache);
     static constexpr uint32_t kMostHanded = args::kMostHanded;
     static bool picks_best(const Device&) { return true; }
     static uint64_t picked_bytes(const Plan& plan) { return best_bytes(plan) + best_between_bytes(plan); }

@@ -35,10 +35,13 @@ private:
 
 class Memory {
 public:
-    // guarded, for tests: see plan/guard.h. counting takes nothing from the device: it counts what buffers
-    // would.
+    // guarded, for tests: see plan/guard.h.
     enum class Mode : uint8_t { plain, guarded, counting };
     explicit Memory(Device& device, Mode mode = Mode::plain) : device_(device), mode_(mode) {}
+    // One that takes nothing from the device: it counts what buffers would take there.
+    static std::unique_ptr<Memory> counting(const Memory& like) {
+        return std::make_unique<Memory>(like.device_, Mode::counting);
+    }
 
     // `what` is for the message: "tensor blk.0.ffn_up.weight".
     Result<Buffer> allocate(uint64_t bytes, Use use, std::string_view what);

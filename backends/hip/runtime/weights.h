@@ -44,6 +44,7 @@ struct Loading {
     };
 
     static constexpr bool kBooks = false;
+    static bool stages(const Memory&) { return true; }
     static Status enter(Device& device) { return device.use(); }
     static Result<PlacedWeight> place(Device& device, Memory& memory, const WeightInfo& weight);
     static uint64_t bytes(const PlacedWeight& placed) { return placed.buffer.size(); }

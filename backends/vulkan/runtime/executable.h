@@ -101,13 +101,9 @@ public:
     virtual bool takes_halfs(const View&) const { return false; }
 };
 
-std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device& device);
-std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const Device& device);
+using MakesKernel = std::unique_ptr<Kernel>(const Op& op, const Plan& plan, const Device& device);
+MakesKernel make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel,
+    make_recurrent_kernel, make_latent_kernel, make_block_kernel;
 
 // What steps work in.
 struct Workspace {
@@ -125,7 +121,7 @@ struct Workspace {
     VkFence fences[gpu::kRing] = {};
 };
 
-// For gpu::StepExecutable.
+// For gpu::StepExecutable and gpu::DeviceBackend.
 struct Running : Caching {
     using Weights = VulkanWeights;
     using Caches = VulkanCaches;
@@ -140,6 +136,12 @@ struct Running : Caching {
         Memory& memory;
         Pipelines& pipelines;
     };
+    static constexpr MakesKernel* kMakers[] = {make_product_kernel, make_attention_kernel, make_expert_kernel,
+                                               make_vector_kernel,  make_recurrent_kernel, make_latent_kernel,
+                                               make_block_kernel};
+    static bool reads(const Device&, const CacheInfo& cache) {
+        return cache.rank == 0 || is_plain_cache(cache.types);
+    }
     static constexpr uint32_t kMostHanded = kMostHandedRows;
     static bool picks_best(const Device& device);
     static uint64_t picked_bytes(const Plan& plan) { return best_between_bytes(plan); }

@@ -57,6 +57,7 @@ struct Loading {
     };
 
     static constexpr bool kBooks = true;
+    static bool stages(const Memory& memory) { return !memory.unified(); }
     static Status enter(Device&) { return {}; }
     static Result<PlacedWeight> place(Device& device, Memory& memory, const WeightInfo& weight);
     static uint64_t bytes(const PlacedWeight& placed);
