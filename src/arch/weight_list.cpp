@@ -140,10 +140,6 @@ void WeightList::layer_norm(std::string name) {
     vector(name, config_.dim);
     vector(name + ".bias", config_.dim);
 }
-void WeightList::global_layer_norm(std::string name) {
-    global_vector(name, config_.dim);
-    global_vector(name + ".bias", config_.dim);
-}
 void WeightList::gated_ffn() {
     const Config& c = config_;
     matrix("ffn_gate", c.ffn_dim, c.dim);

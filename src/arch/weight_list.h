@@ -98,7 +98,6 @@ public:
     void queries_keys_values();
     void attention(const AttentionParts& parts = {});
     void layer_norm(std::string name);  // its gain and its bias
-    void global_layer_norm(std::string name);
     void gated_ffn();
     void gated_ffn_in_one();  // gate and up are one tensor, "ffn_up"
     void plain_ffn();         // without a gate

@@ -353,10 +353,6 @@ RL_EXPORT int hipEventRecord(int*, Stream*) {
 RL_EXPORT int hipEventSynchronize(int*) {
     return 0;
 }
-RL_EXPORT int hipEventElapsedTime(float* out, int*, int*) {
-    *out = 0.0f;
-    return 0;
-}
 RL_EXPORT int hipModuleLoadData(Module** out, const void* image) {
     RL_MAY_FAIL();
     auto module = std::make_unique<Module>();

@@ -557,9 +557,6 @@ RL_DEVICE float wave_sum(float value) {
 RL_DEVICE float wave_max(float value) {
     return wave_fold(value, [](float a, float b) { return larger(a, b); });
 }
-RL_DEVICE uint32_t wave_min(uint32_t value) {
-    return wave_fold(value, [](uint32_t a, uint32_t b) { return lesser(a, b); });
-}
 // One rounding; nothing else is contracted.
 RL_DEVICE float fused(float a, float b, float c) {
     return __builtin_fmaf(a, b, c);

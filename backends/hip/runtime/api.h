@@ -46,7 +46,6 @@ constexpr Code kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 10
     X(event_destroy, "hipEventDestroy", "cuEventDestroy_v2", (Event))                                   \
     X(event_record, "hipEventRecord", "cuEventRecord", (Event, Stream))                                 \
     X(event_synchronize, "hipEventSynchronize", "cuEventSynchronize", (Event))                          \
-    X(event_elapsed, "hipEventElapsedTime", "cuEventElapsedTime", (float*, Event, Event))               \
     X(module_load, "hipModuleLoadData", "cuModuleLoadData", (Module*, const void*))                     \
     X(module_unload, "hipModuleUnload", "cuModuleUnload", (Module))                                     \
     X(module_function, "hipModuleGetFunction", "cuModuleGetFunction", (Function*, Module, const char*)) \
