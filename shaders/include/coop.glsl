@@ -1,9 +1,12 @@
 // How a work-group's tile of a product on matrix units is cut: BM rows of a weight by BN tokens, over tiles of BK
 // columns. Subgroups stand ACROSS x DOWN, each with FM x FN matrices of TM x TN. With GROUP_MATRICES, which the build
 // defines, the work-group has one matrix as large as the tile, and of the constants from TM to SUBGROUP only TK counts.
-// See coop_product.glsl.
+// See coop_product.glsl. With INT8_DOTS, beside INT8_MATRICES, dot products of four codes take the place of matrices:
+// ACROSS x DOWN invocations have FM rows by FN tokens each, TM and TN are 1, and TK is that of a uvec4.
+#ifndef INT8_DOTS
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
+#endif
 // What is multiplied: halfs, or what the build defines: with BFLOAT_MATRICES bfloat16 numbers, with INT8_MATRICES codes in
 // int8, whose sums of a block of columns are scaled (int8_tile.glsl).
 #ifdef INT8_MATRICES
@@ -18,6 +21,9 @@
 #extension GL_NV_cooperative_matrix2 : require
 #endif
 #include "types.glsl"
+#ifdef INT8_DOTS
+#include "dot.glsl"
+#endif
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 256;
 layout(constant_id = 1) const uint BM = 64;

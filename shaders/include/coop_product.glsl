@@ -96,6 +96,8 @@ uint next_tile(uint column) {
 
 #ifdef GROUP_MATRICES
 #include "group_product.glsl"
+#elif defined(INT8_DOTS)
+#include "code_product.glsl"
 #else
 #include "subgroup_product.glsl"
 #endif

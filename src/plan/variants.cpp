@@ -70,7 +70,7 @@ std::string_view choice_meaning(std::string_view name) {
         {"lanes", "lanes that share the columns of a state"},
         {"block", "rows of a head's state that a block has"},
         {"ahead", "units of weights that a lane reads before it multiplies the first"},
-        {"int8", "1: activations in int8 on matrix units, 0: halfs"},
+        {"int8", "1: activations in int8, 0: halfs, or floats without matrix units"},
         {"rows", "rows of the matrix that a subgroup has at a time"},
         {"keys", "keys that a work-group has at a time"},
         {"deep", "steps of columns that a subgroup reads ahead"},

@@ -1,4 +1,5 @@
-// Products of many rows in int8 on matrix units, which are a choice of the kernels that multiply halfs.
+// Products of many rows in int8, on matrix units and by dot products, which are a choice of the kernels that
+// multiply halfs or floats.
 #ifdef RL_VULKAN
 #include "backends/vulkan/ops/steps.h"
 #include "measure/comparison.h"
@@ -16,13 +17,36 @@ const Format& q8_0 = *find_format("Q8_0");
 const Format& q4_k = *find_format("Q4_K");
 const Format& q6_k = *find_format("Q6_K");
 
-// Null where matrices of the device or of this build have no int8.
-std::unique_ptr<vulkan::VulkanBackend> open_with_int8() {
-    auto backend = open_vulkan("", "matrix");
+// How products of codes are computed: the level that a device is opened at, and what modules are called.
+struct Way {
+    std::string level, stem;
+    std::string linear() const { return "linear_coop_" + stem; }
+    std::string expert() const { return "expert_coop_" + stem; }
+    bool matrices() const { return level == "matrix"; }
+};
+const Way kWays[] = {{"matrix", "int8"}, {"dot", "dots"}};
+
+// Null where the device or this build cannot go that way.
+std::unique_ptr<vulkan::VulkanBackend> open_with(const Way& way) {
+    auto backend = open_vulkan("", way.level);
     if (!backend) return nullptr;
-    if (!vulkan::int8_module(backend->opened(), "linear_coop", *weight_layout(q8_0)).empty()) return backend;
-    not_tested("matrices of int8: the device has none, or redline was built without them");
+    if (vulkan::int8_module(backend->opened(), "linear_coop", *weight_layout(q8_0)).starts_with(way.linear()))
+        return backend;
+    not_tested(way.matrices() ? "matrices of int8: the device has none, or redline was built without them"
+                              : "tiles of dot products: the device has none");
     return nullptr;
+}
+// Runs a check in each way that there is.
+template <class Check>
+void in_each_way(const Check& check) {
+    bool any = false;
+    for (const Way& way : kWays)
+        if (const auto backend = open_with(way)) {
+            CAPTURE(way.stem);
+            check(way, *backend);
+            any = true;
+        }
+    if (!any) RL_SKIP("there is no Vulkan device with what this needs");
 }
 
 // Gives the kernels of a case their choice of int8 in steps of its rows, until it goes.
@@ -103,80 +127,81 @@ OpCase uneven_case(const Format& format, uint32_t rows, uint64_t n, uint64_t k) 
 }  // namespace
 
 TEST_CASE("vulkan: products of 9 and more rows in int8 are within the bound, with weights of every format") {
-    const auto backend = open_with_int8();
-    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
-    const Share share = share_of_cases();
-    size_t number = 0;
-    for (const Format* format : all_formats()) {
-        const WeightLayout* layout = weight_layout(*format);
-        if (!layout || vulkan::int8_module(backend->opened(), "linear_coop", *layout).empty()) continue;
-        // Columns of which the last tile has a part, rows and tokens that fill no tile, and some that do.
-        const uint64_t odd = format->block <= 32 ? 288 : format->block == 64 ? 320 : 1280;
-        const OpCase cases[] = {linear_case(*format, 70, 37, odd, {true, true, true}),
-                                of_levels(linear_case(*format, 9, 128, 512, {})),
-                                of_levels(gated_case(*format, Act::silu, false, 66, 70, odd)),
-                                gated_case(*format, Act::gelu_tanh, true, 33, 37, 256),
-                                linear_case(*format, 133, 128, 256, {false, true, false})};
-        for (const OpCase& c : cases)
-            if (share.takes(number++, c.name)) check_in_int8(c, *backend);
-    }
-    CHECK(made(*backend, "linear_coop_int8") + made(*backend, "gated_coop_int8") > 0);
+    in_each_way([](const Way& way, vulkan::VulkanBackend& backend) {
+        const Share share = share_of_cases();
+        size_t number = 0;
+        for (const Format* format : all_formats()) {
+            const WeightLayout* layout = weight_layout(*format);
+            if (!layout || vulkan::int8_module(backend.opened(), "linear_coop", *layout).empty()) continue;
+            // Columns of which the last tile has a part, rows and tokens that fill no tile, and some that do.
+            const uint64_t odd = format->block <= 32 ? 288 : format->block == 64 ? 320 : 1280;
+            const OpCase cases[] = {linear_case(*format, 70, 37, odd, {true, true, true}),
+                                    of_levels(linear_case(*format, 9, 128, 512, {})),
+                                    of_levels(gated_case(*format, Act::silu, false, 66, 70, odd)),
+                                    gated_case(*format, Act::gelu_tanh, true, 33, 37, 256),
+                                    linear_case(*format, 133, 128, 256, {false, true, false})};
+            for (const OpCase& c : cases)
+                if (share.takes(number++, c.name)) check_in_int8(c, backend);
+        }
+        CHECK(made(backend, way.linear()) + made(backend, "gated_coop_" + way.stem) > 0);
+    });
 }
 
 TEST_CASE("vulkan: products in int8 are as exact with activations of any sizes") {
-    const auto backend = open_with_int8();
-    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
-    check_in_int8(uneven_case(q4_0, 70, 65, 288), *backend);
-    check_in_int8(uneven_case(q4_k, 14, 40, 512), *backend);
-    CHECK(made(*backend, "linear_coop_int8.") == 2);
+    in_each_way([](const Way& way, vulkan::VulkanBackend& backend) {
+        check_in_int8(uneven_case(q4_0, 70, 65, 288), backend);
+        check_in_int8(uneven_case(q4_k, way.matrices() ? 14 : 30, 40, 512), backend);
+        CHECK(made(backend, way.linear() + ".") == 2);
+    });
 }
 
 TEST_CASE("vulkan: the products of a group are in int8 together, or none is") {
-    const auto backend = open_with_int8();
-    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
-    check_in_int8(group_case(q8_0, q4_k, 70), *backend);
-    CHECK(made(*backend, "linear_coop_int8.") == 2);
-    check_in_int8(group_case(q8_0, *find_format("F16"), 70), *backend);
-    CHECK(made(*backend, "linear_coop_int8.") == 2);
-    CHECK(made(*backend, "linear_coop.f16") == 1);
-    check_in_int8(four_group_case(q4_k, q6_k, 130), *backend);
-    const bool halves = !vulkan::int8_module(backend->opened(), "linear_coop", *weight_layout(q6_k)).empty();
-    CHECK(made(*backend, "linear_coop_int8_halves.q6_k") == (halves ? 1 : 0));
+    in_each_way([](const Way& way, vulkan::VulkanBackend& backend) {
+        check_in_int8(group_case(q8_0, q4_k, 70), backend);
+        CHECK(made(backend, way.linear() + ".") == 2);
+        check_in_int8(group_case(q8_0, *find_format("F16"), 70), backend);
+        CHECK(made(backend, way.linear() + ".") == 2);
+        if (way.matrices()) CHECK(made(backend, "linear_coop.f16") == 1);
+        check_in_int8(four_group_case(q4_k, q6_k, 130), backend);
+        const bool halves =
+            !vulkan::int8_module(backend.opened(), "linear_coop", *weight_layout(q6_k)).empty();
+        CHECK(made(backend, way.linear() + "_halves.q6_k") == (halves ? 1 : 0));
+    });
 }
 
 TEST_CASE("vulkan: without the choice products are of halfs, and kernels without int8 offer none") {
-    const auto backend = open_with_int8();
-    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
-    const OpCase c = linear_case(q8_0, 70, 37, 256, {});
-    CHECK(off_reference(c, *backend) <= 1.0);
-    CHECK(made(*backend, "linear_coop_int8") == 0);
-    const auto offers = [&](const Format& format, RowClass rows) {
-        Fixture fixture(1, 200);
-        const Plan plan = must(case_plan(linear_case(format, 200, 37, 256, {}), fixture, 200, 200));
-        for (const Step& step : plan.steps)
-            for (const Choice& one : backend->choices_for(step.op, plan, rows))
-                if (one.name == "int8") return one.values == std::vector<uint32_t>{0, 1};
-        return false;
-    };
-    CHECK(offers(q8_0, RowClass::some));
-    CHECK(offers(q8_0, RowClass::many));
-    CHECK_FALSE(offers(q8_0, RowClass::one));
-    CHECK_FALSE(offers(q8_0, RowClass::few));
-    CHECK_FALSE(offers(*find_format("F16"), RowClass::many));
+    in_each_way([](const Way& way, vulkan::VulkanBackend& backend) {
+        const OpCase c = linear_case(q8_0, 70, 37, 256, {});
+        CHECK(off_reference(c, backend) <= 1.0);
+        CHECK(made(backend, way.linear()) == 0);
+        const auto offers = [&](const Format& format, RowClass rows) {
+            Fixture fixture(1, 200);
+            const Plan plan = must(case_plan(linear_case(format, 200, 37, 256, {}), fixture, 200, 200));
+            for (const Step& step : plan.steps)
+                for (const Choice& one : backend.choices_for(step.op, plan, rows))
+                    if (one.name == "int8") return one.values == std::vector<uint32_t>{0, 1};
+            return false;
+        };
+        CHECK(offers(q8_0, RowClass::some));
+        CHECK(offers(q8_0, RowClass::many));
+        CHECK_FALSE(offers(q8_0, RowClass::one));
+        CHECK_FALSE(offers(q8_0, RowClass::few));
+        CHECK_FALSE(offers(*find_format("F16"), RowClass::many));
+    });
 }
 
 TEST_CASE("vulkan: places that are sorted by expert are multiplied in int8 within the bound") {
-    const auto backend = open_with_int8();
-    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
-    for (OpCase c :
-         {many_rows_case(q8_0, {3, 2, 96, 160}, 150), many_rows_case(q4_k, {8, 2, 256, 256, 7}, 70),
-          biased_experts_case(q4_0, {4, 2, 96, 160}, 40)}) {
-        c.alike = true;  // the second product's activations are rounded sums of the first
-        check_in_int8(c, *backend);
-    }
-    check_in_int8(expert_linear_case(q8_0, 65, true, true), *backend);
-    check_in_int8(of_levels(expert_linear_case(q4_k, 65, false, false)), *backend);
-    CHECK(made(*backend, "expert_coop_int8.") > 2);
-    CHECK(made(*backend, "expert_coop.") == 0);
+    in_each_way([](const Way& way, vulkan::VulkanBackend& backend) {
+        for (OpCase c :
+             {many_rows_case(q8_0, {3, 2, 96, 160}, 150), many_rows_case(q4_k, {8, 2, 256, 256, 7}, 70),
+              biased_experts_case(q4_0, {4, 2, 96, 160}, 40)}) {
+            c.alike = true;  // the second product's activations are rounded sums of the first
+            check_in_int8(c, backend);
+        }
+        check_in_int8(expert_linear_case(q8_0, 65, true, true), backend);
+        check_in_int8(of_levels(expert_linear_case(q4_k, 65, false, false)), backend);
+        CHECK(made(backend, way.expert() + ".") > 2);
+        CHECK(made(backend, "expert_coop.") == 0);
+    });
 }
 #endif

@@ -58,13 +58,16 @@ TEST_CASE("vulkan: a NaN in a row that goes to int8 stays in its row, and reache
     }
 }
 
-TEST_CASE("vulkan: a NaN in a row of many in int8 on matrix units stays in its row") {
-    const auto backend = open_vulkan("", "matrix");
-    const Format& q4 = *find_format("Q4_0");
-    if (!backend || vulkan::int8_module(backend->opened(), "linear_coop", *weight_layout(q4)).empty())
-        RL_SKIP("there is no Vulkan device with what this needs");
-    backend->opened().always_int8 = true;
-    CHECK(wrong_of(linear_case(q4, 40, 70, 288, {}), *backend, 17, 288) == 0);
-    CHECK(wrong_of(many_rows_case(q4, {9, 2, 96, 160}, 70), *backend, 33, 96) == 0);
+TEST_CASE("vulkan: a NaN in a row of many in int8 stays in its row") {
+    for (const std::string level : {"matrix", "dot"}) {
+        const auto backend = open_vulkan("", level);
+        const Format& q4 = *find_format("Q4_0");
+        if (!backend || vulkan::int8_module(backend->opened(), "linear_coop", *weight_layout(q4)).empty())
+            RL_SKIP("there is no Vulkan device with what this needs");
+        CAPTURE(level);
+        backend->opened().always_int8 = true;
+        CHECK(wrong_of(linear_case(q4, 40, 70, 288, {}), *backend, 17, 288) == 0);
+        CHECK(wrong_of(many_rows_case(q4, {9, 2, 96, 160}, 70), *backend, 33, 96) == 0);
+    }
 }
 #endif

@@ -265,14 +265,17 @@ TEST_CASE("vulkan: few rows by elements of matrices may have weights in parts") 
 }
 
 TEST_CASE("vulkan: products in int8 may have weights in parts") {
-    const auto backend = open_vulkan("", "matrix");
-    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
-    backend->opened().always_int8 = true;
-    backend->opened().most_per_buffer = 16384;
     const Format &q8 = *find_format("Q8_0"), &q4 = *find_format("Q4_0");
-    CHECK(off_reference(linear_case(q8, 70, 300, 352, {true, true, true}), *backend) <= 1.0);
-    CHECK(off_reference(gated_case(q4, Act::silu, true, 20, 100, 352), *backend) <= 1.0);
-    CHECK(off_reference(many_rows_case(q8, {9, 2, 96, 160}, 150), *backend) <= 1.0);
+    for (const std::string level : {"matrix", "dot"}) {
+        const auto backend = open_vulkan("", level);
+        if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
+        CAPTURE(level);
+        backend->opened().always_int8 = true;
+        backend->opened().most_per_buffer = 16384;
+        CHECK(off_reference(linear_case(q8, 70, 300, 352, {true, true, true}), *backend) <= 1.0);
+        CHECK(off_reference(gated_case(q4, Act::silu, true, 20, 100, 352), *backend) <= 1.0);
+        CHECK(off_reference(many_rows_case(q8, {9, 2, 96, 160}, 150), *backend) <= 1.0);
+    }
 }
 
 TEST_CASE("vulkan: states go over many rows to the same in dispatches of one row each") {

@@ -64,7 +64,8 @@ STEMS = {
             "int8": {"dense": ("linear_bytes_128_", "gated_bytes_"), "experts": ("expert_bytes_", "expert_gated_bytes_")}},
     "vulkan": {"decode": ("linear_dot_own.", "gated_dot_own."),
                "halfs": {"dense": ("linear_coop.", "gated_coop."), "experts": ("expert_coop.",)},
-               "int8": {"dense": ("linear_coop_int8", "gated_coop_int8"), "experts": ("expert_coop_int8",)}},
+               "int8": {"dense": ("linear_coop_int8", "gated_coop_int8", "linear_coop_dots", "gated_coop_dots"),
+                        "experts": ("expert_coop_int8", "expert_coop_dots")}},
 }
 
 
@@ -82,11 +83,11 @@ def tile_of(api, kind, what, card, tokens, wide=False):
     """Tokens of a tile, and how many of them at a time are left out where they are empty. `wide`: HIP as it was before
     1 December 2026."""
     if kind == "dense":
-        return 128, 128
+        return (64, 64) if api == "vulkan" and card["target"].startswith("gfx10") else (128, 128)
     experts, used, _ = what["experts"]
     each = tokens * used / experts
     if api == "vulkan":  # entries_of_tile()
-        tile = 32 if int(each) <= 32 else 64 if each < 128 else 128
+        tile = 32 if int(each) <= 32 else 64 if each < 128 or card["target"].startswith("gfx10") else 128
         return tile, tile
     if wide:
         return 64, 64

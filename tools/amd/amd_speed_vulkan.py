@@ -8,7 +8,7 @@ import amd_speed_model as model
 TARGETS = {"vangogh": "gfx1033", "navi21": "gfx1030", "navi31": "gfx1100", "navi33": "gfx1102", "strix1": "gfx1150",
            "gfx1201": "gfx1201"}
 # Matrix products of prompts; attention's kernels for matrix units have other specialization constants.
-PROMPT_PRODUCTS = tuple(f"{of}_coop{form}" for of in ("linear", "gated", "expert") for form in ("", "_int8", "_int8_halves"))
+PROMPT_PRODUCTS = tuple(f"{of}_coop{form}" for of in ("linear", "gated", "expert") for form in ("", "_int8", "_int8_halves", "_dots", "_dots_halves"))
 COLUMNS = 4096  # that tools/micro/vulkan_shaders.cpp has kernels of one row for
 
 

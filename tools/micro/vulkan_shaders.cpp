@@ -93,7 +93,7 @@ Faults print_line(const Device& device, const Pipeline& pipeline, std::FILE* lis
     faults.spills = spills;
     const auto is = [&](const char* kind) { return pipeline.name.find(kind) != std::string::npos; };
     for (const auto& [of_kind, instruction] :
-         {std::pair{is("_dot.") || is("_own."), "v_dot4"},
+         {std::pair{is("_dot.") || is("_own.") || is("_coop_dots"), "v_dot4"},
           std::pair{is("_coop.") || is("r_few.") || is("d_few.") || is("_fragments."), "v_wmma"},
           std::pair{is("_bfloat."), "v_wmma_f32_16x16x16_bf16"},
           std::pair{is("_coop_int8"), "v_wmma_i32_16x16x16_iu8"}}) {
@@ -101,7 +101,8 @@ Faults print_line(const Device& device, const Pipeline& pipeline, std::FILE* lis
         if (n > 0) line += fmt::format("  {} x{}", instruction, n);
         if (device.report().vendor == kAmd && of_kind && n == 0) faults.lacks = instruction;
     }
-    if (listing && (is("_own.") || is("_coop.") || is("_coop_int8") || is("r_vec.f") || is("d_vec.f")))
+    if (listing && (is("_own.") || is("_coop.") || is("_coop_int8") || is("_coop_dots") || is("r_vec.f") ||
+                    is("d_vec.f")))
         std::fprintf(listing, "== %s%s\n%s\n", pipeline.name.c_str(), line.c_str(), code.c_str());
     if (faults.spills) line += "  SPILLS";
     if (!faults.lacks.empty()) line += "  LACKS " + faults.lacks;

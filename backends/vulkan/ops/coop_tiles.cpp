@@ -31,8 +31,16 @@ uint64_t shared_bytes(const Device& device, Path path, const Cut& cut, const Mat
     return std::max(tiles, results) + scales + uint64_t(cut.tokens) * 8;
 }
 
+// Null: products in int8 are by dot products.
+const MatrixShape* int8_matrices(const Device& device) {
+    return device.use_matrix() ? int8_shape(device.report()) : nullptr;
+}
+
+// By dot products each result is one of its invocation's, and codes are read 16 at a time.
+constexpr MatrixShape kDots = {1, 1, 16};
+
 const MatrixShape& shape_for(const Device& device, Path path) {
-    if (path == Path::int8_matrices) return *int8_shape(device.report());
+    if (path == Path::int8_matrices) return int8_matrices(device) ? *int8_matrices(device) : kDots;
     return *matrix_shape(device.report(), path == Path::bfloats ? kBfloat16 : VK_COMPONENT_TYPE_FLOAT16_KHR);
 }
 
@@ -78,6 +86,24 @@ std::optional<Tiles> group_tiles(const Device& device, Path path, std::string_vi
         cut.depth};
 }
 
+// By dot products: 16 x 16 invocations, with up to 8 rows by 4 tokens each.
+constexpr uint32_t kDotThreads = 256, kDotsAcross = 16, kMostDotTokens = 64;
+Tiles dot_tiles(const Device& device, std::string_view kernel, const WeightLayout& layout,
+                uint32_t most_tokens, bool paired, const ProductCut& wanted) {
+    Cut cut = {128, std::min(kMostDotTokens, most_tokens), kTileDepth, kDotThreads};
+    if (wanted.tile_rows > 0) cut.rows = std::min(cut.rows, wanted.tile_rows);
+    if (wanted.depth > 0) cut.depth = std::min(cut.depth, wanted.depth);
+    if (shared_bytes(device, Path::int8_matrices, cut, kDots) >
+        device.report().limits.maxComputeSharedMemorySize)
+        cut.depth = 32;
+    return {int8_module(device, kernel, layout),
+            {cut.threads, cut.rows, cut.tokens, cut.depth, kDots.m, kDots.n, kDots.k, kDotsAcross,
+             cut.threads / kDotsAcross, device.subgroup(), 0, 1},
+            paired ? cut.rows / 2 : cut.rows,
+            cut.tokens,
+            cut.depth};
+}
+
 }  // namespace
 
 uint32_t processors(const Device& device) {
@@ -87,12 +113,13 @@ uint32_t processors(const Device& device) {
 }
 
 std::string int8_module(const Device& device, std::string_view kernel, const WeightLayout& layout) {
-    const MatrixShape* shape = device.use_matrix() ? int8_shape(device.report()) : nullptr;
-    if (!shape) return {};
-    std::string module = fmt::format("{}_int8.{}", kernel, layout.name);
+    const MatrixShape* shape = int8_matrices(device);
+    if (!shape && (!device.use_dot() || own_threads(device) < kDotThreads)) return {};
+    const std::string_view how = shape ? "int8" : "dots";
+    std::string module = fmt::format("{}_{}.{}", kernel, how, layout.name);
     if (Pipelines::exists(module)) return module;
-    module = fmt::format("{}_int8_halves.{}", kernel, layout.name);
-    return shape->k <= kHalfUnit && Pipelines::exists(module) ? module : std::string();
+    module = fmt::format("{}_{}_halves.{}", kernel, how, layout.name);
+    return (!shape || shape->k <= kHalfUnit) && Pipelines::exists(module) ? module : std::string();
 }
 
 // Tiles that leave more than half of the processors idle are cut, as those of weights that are unpacked. On
@@ -118,6 +145,8 @@ Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const
     if (wanted.tile_tokens > 0) most_tokens = std::min(most_tokens, wanted.tile_tokens);
     if (std::optional<Tiles> tiles = group_tiles(device, path, kernel, layout, most_tokens, paired))
         return std::move(*tiles);
+    if (path == Path::int8_matrices && !int8_matrices(device))
+        return dot_tiles(device, kernel, layout, most_tokens, paired, wanted);
     const MatrixShape& shape = shape_for(device, path);
     Cut cut = {128, most_tokens, kTileDepth, 256};
     if (cut.threads / device.subgroup() > 8 ||

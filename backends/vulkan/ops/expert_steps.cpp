@@ -153,7 +153,8 @@ bool AnyExperts::sorts(uint64_t rows) const {
                                   ? chosen(RowClass::some, "unsorted_rows",
                                            gpu::some_unsorted_rows(device, experts, op_.experts.used).value)
                                   : gpu::unsorted_rows(device, experts, op_.experts.used).value;
-    return rows > unsorted && on_matrices(path_of(device_, *tensor_.format, tensor_.shape.cols, rows));
+    return rows > unsorted &&
+           (goes_int8(rows) || on_matrices(path_of(device_, *tensor_.format, tensor_.shape.cols, rows)));
 }
 
 Precision AnyExperts::precision(uint64_t rows) const {
@@ -166,18 +167,20 @@ Precision AnyExperts::precision(uint64_t rows) const {
 }
 
 Choices AnyExperts::choices(RowClass rows) const {
-    const bool sorted = sorts(kFewTileRows + 1);
     if (rows == RowClass::many || rows == RowClass::some) {
-        if (!sorted) return {};
+        // Without matrix units places are sorted for dot products in int8 alone.
+        const bool sorted =
+            on_matrices(path_of(device_, *tensor_.format, tensor_.shape.cols, kFewTileRows + 1));
+        const bool int8 = can_go_int8(device_, ExpertProduct::kTiled, std::span(&tensor_, 1), rows);
         Choices all;
+        if (!sorted && !int8) return all;
         if (rows == RowClass::some)
             all.push_back(
                 crossover("unsorted_rows",
                           gpu::some_unsorted_rows(class_of(device_), tensor_.shape.count, op_.experts.used),
                           {kFewRows, 16, 32, 64}));
         for (Choice& one : ExpertProduct::choices()) all.push_back(std::move(one));
-        if (can_go_int8(device_, ExpertProduct::kTiled, std::span(&tensor_, 1), rows))
-            add_int8(all, device_, Path::matrices);
+        if (int8) add_int8(all, device_, Path::matrices);
         return all;
     }
     if (rows == RowClass::one && by_row()) return product_choices(device_, Path::dot_own, results(), true);

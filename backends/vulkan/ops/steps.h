@@ -239,8 +239,9 @@ ProductCut filling_cut(uint32_t processors, ProductCut cut, uint64_t rows, uint6
 constexpr uint32_t kMostTileTokens = 128;
 Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const WeightLayout& layout,
                  uint32_t most_tokens = kMostTileTokens, bool paired = false, const ProductCut& cut = {});
-// The module of "linear_coop" or its like for products of such a weight in int8; empty where the device has
-// no matrices for it: where 16 elements share a scale, they may have no more columns.
+// The module of "linear_coop" or its like for products of such a weight in int8, by dot products where the
+// device has no matrices of codes; empty where it has neither, or where 16 elements share a scale and
+// matrices have more columns.
 std::string int8_module(const Device& device, std::string_view kernel, const WeightLayout& layout);
 // The default of "int8", for products of many rows.
 inline Default uses_int8(const Device& device) {
@@ -277,7 +278,9 @@ protected:
     bool goes_int8(const Device& device, std::string_view kernel, std::span<const Tensor> tensors,
                    uint64_t rows) const {
         const RowClass size = row_class_of(rows);
-        return chosen(size, "int8", uses_int8(device).value) != 0 &&
+        const bool passes = path_of(device, *tensors[0].format, tensors[0].shape.cols, rows) == Path::tiles &&
+                            rows <= ways(device).dot_rows;
+        return !passes && chosen(size, "int8", uses_int8(device).value) != 0 &&
                can_go_int8(device, kernel, tensors, size);
     }
     // Puts the choice before all others, since the best tiles depend on it. `path`: the way without it.
