@@ -104,7 +104,7 @@ TEST_CASE("base run: KL divergence is that of the definition") {
         const auto base = run_of(3000, 1, spread);
         auto run = base;
         for (auto& row : run) {
-            const auto change = logits_of(3000, uint32_t(row[0] * 1000.0f), 0.3f * spread);
+            const auto change = logits_of(3000, uint32_t(int32_t(row[0] * 1000.0f)), 0.3f * spread);
             for (size_t i = 0; i < row.size(); ++i) row[i] += change[i];
         }
         kept.write(base, 5);
