@@ -12,9 +12,9 @@ PROMPT = 0.60
 SMALL_TILES = re.compile(r"linear_(matrix|bytes)_(64|wide)_|expert_(gated_)?(matrix|bytes)_32_|(linear|gated)_coop(_bfloat)?\.\w+/\d+,(64,|\d+,(32|64),)")
 # Kernels of prompts in int8 are a choice, which is measured: their cycles stand beside those of halfs in "prompts". Scaling sums
 # takes as long as multiplying, so that they reach half of the peak on RDNA 4.
-CHOICES = re.compile(r"\w+_coop_int8|(linear|gated|expert|expert_gated)_bytes_")
+CHOICES = re.compile(r"\w+_coop_(int8|dots)|(linear|gated|expert|expert_gated)_bytes_")
 # Vulkan's prompts on cards without matrix units are not among what is checked: linear_tile multiplies floats one by one, at
-# most half of the peak of dot products of halfs.
+# most half of the peak of dot products of halfs, and dot products of codes are a choice.
 # Kernels that cannot, with the share that they could reach when this was written: (card, start of the name): share. None may
 # get worse.
 EXCEPTIONS = {
